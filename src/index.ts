@@ -1,0 +1,47 @@
+export {
+  ConflictError,
+  LeaseExpiredError,
+  OptionsError,
+  PayloadError,
+  PgqueueError,
+  SchemaError,
+  StaleClaimError,
+  TimeoutError,
+} from "./errors.ts";
+export { migrate } from "./migrate.ts";
+export type { ClaimOptions } from "./queries/claim.ts";
+export { type Claim, type Claimed, type ClaimToken, newClaimToken } from "./queries/claimed.ts";
+export { createPgqueue, type PgqueueOptions } from "./queries/create.ts";
+export type { Enqueued } from "./queries/enqueue.ts";
+export type { Outcome } from "./queries/finalize.ts";
+export type { Holding } from "./queries/held-by.ts";
+export type { TaskFilter } from "./queries/list-tasks.ts";
+export type { QueueState } from "./queries/pause-queue.ts";
+export type { AnyQueues, AnyTasks, EnqueueOptions, ExtraInsert, ExtraSelect, Pgqueue } from "./queries/pgqueue.ts";
+export type { PurgeOptions } from "./queries/purge.ts";
+export type { Queue } from "./queries/queue-name.ts";
+export type { ReapOptions } from "./queries/reap.ts";
+export type { Db, Statement } from "./queries/statement.ts";
+export type { QueueStats } from "./queries/stats.ts";
+export type { Task } from "./queries/task.ts";
+export type { TaskError, TaskKind, TaskStatus } from "./schema/columns.ts";
+export {
+  type PgqueueTables,
+  type PgqueueTablesOptions,
+  pgqueueTables,
+  type QueuesTable,
+  type TasksTable,
+} from "./schema/tables.ts";
+export type { Duration, TotalDuration } from "./tasks/duration.ts";
+export { parsePayload } from "./tasks/payload.ts";
+export { done, fail, type Result, retry, skip } from "./tasks/result.ts";
+export {
+  type Dedup,
+  defineJob,
+  defineTicker,
+  type JobOptions,
+  type JobSpec,
+  type Spec,
+  type TickerOptions,
+  type TickerSpec,
+} from "./tasks/spec.ts";

@@ -1,0 +1,92 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Spec } from "../tasks/spec.ts";
+import { integerOption, checkOptions } from "../tasks/options.ts";
+import * as v from "valibot";
+import type { Binding } from "./binding.ts";
+import { type Claimed, type ClaimToken, newClaimToken } from "./claimed.ts";
+import { after, statementTime } from "./clock.ts";
+import { ofSpec } from "./of-spec.ts";
+import { type Db, primary, type Statement, statement } from "./statement.ts";
+
+export interface ClaimOptions {
+  /** At most so many tasks: 1 to 10,000. */
+  limit: number;
+  /** Written to `claimed_by`. */
+  workerId?: string;
+  /** A further condition, over your own columns for example. */
+  where?: SQL | undefined;
+  /** A token of your own making, to be able to `releaseClaim` when the reply is lost. Default: a new one each time. */
+  token?: ClaimToken;
+}
+
+const claimOptions = v.strictObject({
+  limit: integerOption(1, 10_000),
+  workerId: v.optional(v.string()),
+  where: v.optional(v.unknown()),
+  token: v.optional(v.string()),
+});
+
+/**
+ * In steps, so that each can grow by itself: the gate says how much room there is, picked locks the tasks, the update
+ * claims them. The lateral join over levels reads in claim order without a sort, stops when it has enough, and locks only
+ * what it returns; a plain `order by priority, run_at` walks every task of the future before Postgres 18. By
+ * `id = any(array(…))` the update takes the primary key; joined, it took a sequential scan at 10,000 rows.
+ */
+export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOptions): Statement<Claimed> {
+  checkOptions("claim", claimOptions, options);
+  const { tasks, queues, extra } = binding;
+  const { limit, workerId = null, where, token } = options;
+  const handle = primary("claim", db);
+
+  const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
+    select case when exists (
+      select 1 from ${queues} where ${queues.queue} = ${spec.queue} and ${queues.pausedAt} is not null
+    ) then 0 else ${limit}::int end as room`);
+  const picked = handle.$with("picked", { id: sql<number>`id` }).as(sql`
+    select due.id from unnest('{0,1,2,3,4,5,6,7,8,9}'::int[]) as level
+    cross join lateral (
+      select ${tasks.id} from ${tasks}
+      where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = level
+        and ${tasks.runAt} <= ${statementTime} ${where ? sql`and (${where})` : sql``}
+      order by ${tasks.runAt}, ${tasks.id} limit ${limit}::int
+      for no key update skip locked
+    ) as due
+    limit (select room from gate)`);
+
+  return statement(
+    handle
+      .with(gate, picked)
+      .update(tasks)
+      .set({
+        status: sql`'running'`,
+        attempt: sql`${tasks.attempt} + 1`,
+        claims: sql`${tasks.claims} + 1`,
+        claimToken: sql`${token ?? freshToken()}::uuid`,
+        claimedBy: workerId,
+        claimedAt: statementTime,
+        leaseUntil: after(spec.leaseDuration),
+        startedAt: null,
+      })
+      .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
+      .returning({
+        id: tasks.id,
+        queue: tasks.queue,
+        key: tasks.key,
+        attempt: tasks.attempt,
+        maxRetries: tasks.maxRetries,
+        runAt: tasks.runAt,
+        createdAt: tasks.createdAt,
+        meta: tasks.meta,
+        payload: tasks.payload,
+        token: tasks.claimToken,
+        claims: tasks.claims,
+        crashed: sql<boolean>`coalesce(${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError', false)`.as("crashed"),
+        columns: extra,
+      }),
+  );
+}
+
+/** Drizzle evaluates a parameter's encoder at each await, so a builder awaited twice hands out two tokens. */
+function freshToken() {
+  return sql.param("", { mapToDriverValue: newClaimToken });
+}

@@ -1,0 +1,35 @@
+declare const held: unique symbol;
+
+/** Proof of a claim; only `claim` gives one. */
+export type ClaimToken = string & { readonly [held]: true };
+
+/** A task that this process holds, as `claim` returns it. */
+export interface Claimed<Payload = unknown, Columns = {}> {
+  readonly id: number;
+  readonly queue: string;
+  /** A ticker's key; null for a job. */
+  readonly key: string | null;
+  /** Which try this is, from 1. */
+  readonly attempt: number;
+  /** The task's own override of the spec's `maxRetries`. */
+  readonly maxRetries: number | null;
+  readonly runAt: Date;
+  readonly createdAt: Date;
+  readonly meta: Record<string, unknown> | null;
+  /** The payload as stored: the input of the spec's schema. `parsePayload` gives its output. */
+  payload: Payload;
+  readonly columns: Columns;
+  readonly token: ClaimToken;
+  /** How often this row was ever claimed; with the token, the fence of this claim. */
+  readonly claims: number;
+  /** Whether the latest recorded failure is an expired lease: its process may have died of this task. */
+  readonly crashed: boolean;
+}
+
+/** The parts of a claim that prove it. */
+export type Claim = Pick<Claimed, "id" | "queue" | "token" | "claims">;
+
+/** A token of the claimer's own making, so that a claim whose reply is lost can still be given back. */
+export function newClaimToken(): ClaimToken {
+  return crypto.randomUUID() as ClaimToken;
+}

@@ -1,0 +1,79 @@
+import { bind } from "./binding.ts";
+import { claim } from "./claim.ts";
+import { disable } from "./disable.ts";
+import { enable } from "./enable.ts";
+import { enqueue } from "./enqueue.ts";
+import { enqueueMany } from "./enqueue-many.ts";
+import { extendLease } from "./extend-lease.ts";
+import { finalize } from "./finalize.ts";
+import { finalizeOrThrow } from "./finalize-or-throw.ts";
+import { getTask } from "./get-task.ts";
+import { heldBy } from "./held-by.ts";
+import { listTasks } from "./list-tasks.ts";
+import { markStarted } from "./mark-started.ts";
+import { pauseQueue } from "./pause-queue.ts";
+import type { AnyQueues, AnyTasks, ExtraInsert, ExtraSelect, Pgqueue } from "./pgqueue.ts";
+import { purge } from "./purge.ts";
+import { reap } from "./reap.ts";
+import { release } from "./release.ts";
+import { releaseClaim } from "./release-claim.ts";
+import { replacePayload } from "./replace-payload.ts";
+import { requeue } from "./requeue.ts";
+import { resumeQueue } from "./resume-queue.ts";
+import { withSchemaErrors } from "./schema-error.ts";
+import { stats } from "./stats.ts";
+import { upsertTicker } from "./upsert-ticker.ts";
+
+export interface PgqueueOptions<Tasks extends AnyTasks> {
+  /** Your task table. */
+  tasks: Tasks;
+  /** Your queue table. */
+  queues: AnyQueues;
+  /** Whether new work is announced with NOTIFY, so that listening workers take it at once. Default true. */
+  notify?: boolean;
+}
+
+const statements = {
+  claim,
+  disable,
+  enable,
+  enqueue,
+  enqueueMany,
+  extendLease,
+  finalize,
+  finalizeOrThrow,
+  getTask,
+  heldBy,
+  listTasks,
+  markStarted,
+  pauseQueue,
+  purge,
+  reap,
+  release,
+  releaseClaim,
+  replacePayload,
+  requeue,
+  resumeQueue,
+  stats,
+  upsertTicker,
+};
+
+/**
+ * Binds every statement to your own tables. The functions need no `this`, so they can be taken apart and exported.
+ *
+ * @throws OptionsError when a table is not one of `pgqueueTables`.
+ * @example
+ * export const pgqueue = createPgqueue({ tasks, queues });
+ * export const { enqueue } = pgqueue;
+ */
+export function createPgqueue<Tasks extends AnyTasks>(
+  options: PgqueueOptions<Tasks>,
+): Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>> {
+  const binding = bind(options, options.notify ?? true);
+  const bound = Object.entries(statements).map(([name, statement]) => [
+    name,
+    (...args: unknown[]) => withSchemaErrors(binding, (statement as (...args: unknown[]) => unknown)(binding, ...args)),
+  ]);
+  // The one cast from statements that know no types of the user's to those that do.
+  return Object.fromEntries(bound) as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
+}

@@ -1,0 +1,194 @@
+import { is, SQL, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { ConflictError, OptionsError } from "../errors.ts";
+import type { JobSpec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import { statementTime } from "./clock.ts";
+import { type Enqueued, hiddenHolder } from "./enqueue.ts";
+import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
+import { extraValues, insertTasks } from "./insertion.ts";
+import { announcement } from "./notify.ts";
+import { type Db, type DrizzleDb, primary } from "./statement.ts";
+
+const mostRows = 5_000;
+const mostCharacters = 8_000_000;
+const mostRounds = 5;
+
+/** A row to be inserted, on behalf of one item or of all items of its hash. */
+interface Row {
+  readonly hash: string | null;
+  readonly json: string;
+  /** The user's own columns that it sets. */
+  readonly extra: readonly string[];
+  enqueued?: Enqueued;
+}
+
+export async function enqueueMany(
+  binding: Binding,
+  db: Db,
+  spec: JobSpec,
+  items: readonly (BaseEnqueueOptions & { payload: unknown })[],
+): Promise<Enqueued[]> {
+  checkJobSpec("enqueueMany", spec);
+  if (!Array.isArray(items)) throw new OptionsError("enqueueMany.items", items, "an array");
+  const rowOfHash = new Map<string, Row>();
+  const rows: Row[] = [];
+  const rowOfItem = items.map(({ payload, ...options }, i) => {
+    const task = newTask(`enqueueMany[${i}]`, spec, payload, options);
+    const twin = task.hash === null ? undefined : rowOfHash.get(task.hash);
+    if (twin) return twin;
+    const row = toRow(`enqueueMany[${i}]`, binding, task);
+    rows.push(row);
+    if (row.hash !== null) rowOfHash.set(row.hash, row);
+    return row;
+  });
+
+  const chunks = chunksOf(rows);
+  const handle = primary("enqueueMany", db);
+  const insertAll = async (tx: DrizzleDb) => {
+    for (const chunk of chunks) await insertChunk(binding, tx, spec, chunk);
+  };
+  await (chunks.length > 1 ? handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb)) : insertAll(handle));
+
+  const answered = new Set<Row>();
+  return rowOfItem.map((row) => {
+    const enqueued = row.enqueued!;
+    if (!answered.has(row)) {
+      answered.add(row);
+      return enqueued;
+    }
+    return row.hash === null ? enqueued : { ...enqueued, deduplicated: true };
+  });
+}
+
+/** All callers insert their hashes in the same order, so that overlapping batches wait for each other without a deadlock. */
+function chunksOf(rows: readonly Row[]): Row[][] {
+  const sorted = rows.toSorted((a, b) => compare(a.extra.join(), b.extra.join()) || compare(a.hash ?? "", b.hash ?? ""));
+  const chunks: Row[][] = [];
+  let characters = 0;
+  for (const row of sorted) {
+    const chunk = chunks.at(-1);
+    characters += row.json.length;
+    if (
+      !chunk ||
+      chunk.length === mostRows ||
+      characters > mostCharacters ||
+      chunk[0]?.extra.join() !== row.extra.join()
+    ) {
+      chunks.push([row]);
+      characters = row.json.length;
+    } else {
+      chunk.push(row);
+    }
+  }
+  return chunks;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+async function insertChunk(binding: Binding, handle: DrizzleDb, spec: JobSpec, chunk: readonly Row[]): Promise<void> {
+  let open = chunk;
+  for (let round = 0; open.length > 0; round++) {
+    if (round === mostRounds) throw hiddenHolder(spec.queue, open[0]?.hash ?? "");
+    await insertRows(binding, handle, spec, open);
+    open = open.filter((row) => !row.enqueued);
+    if (open.length > 0) await readHolders(binding, handle, spec, open);
+    open = open.filter((row) => !row.enqueued);
+  }
+}
+
+async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
+  const { tasks, notifies } = binding;
+  const document = `[${rows.map((row) => row.json).join(",")}]`;
+  const values: Record<string, SQL> = {
+    queue: sql`${spec.queue}::text`,
+    hash: sql`item ->> 'hash'`,
+    hashHeld: sql`item ->> 'hash' is not null`,
+    payload: sql`item -> 'payload'`,
+    runAt: sql`coalesce((item ->> 'runAt')::timestamptz,
+      ${statementTime} + (item ->> 'delay')::float8 * interval '1 millisecond')`,
+    createdAt: statementTime,
+    priority: sql`(item ->> 'priority')::smallint`,
+    maxRetries: sql`(item ->> 'maxRetries')::smallint`,
+    meta: sql`nullif(item -> 'meta', 'null')`,
+  };
+  for (const name of rows[0]?.extra ?? []) {
+    values[name] = sql`(item -> 'columns' ->> ${name}::text)::${typeOf(binding.extra[name]!)}`;
+  }
+  // Here "active" dedup reads first too: a holder that ends meanwhile is found gone by readHolders, and inserted after all.
+  const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
+    ${notifies.onInsert ? sql`cross join announced` : sql``}
+    where not exists (select 1 from ${tasks} as holder
+      where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held)
+    order by position`;
+  const announced = announcement(handle, sql`${spec.queue}::text`);
+  const inserted = await insertTasks(binding, notifies.onInsert ? handle.with(announced) : handle, values, {
+    source,
+    unique: "hash",
+  }).returning({ id: tasks.id, status: tasks.status, hash: tasks.hash });
+  assignInserted(spec, rows, inserted);
+}
+
+/** Rows with a hash are known by it; the others got their ids in the order of the document. */
+function assignInserted(spec: JobSpec, rows: readonly Row[], inserted: { id: number; status: any; hash: string | null }[]) {
+  const rowOfHash = new Map(rows.filter((row) => row.hash !== null).map((row) => [row.hash, row]));
+  const unhashed = rows.filter((row) => row.hash === null);
+  const others = inserted.filter(({ hash }) => hash === null).sort((a, b) => a.id - b.id);
+  if (others.length !== unhashed.length) {
+    throw new ConflictError(`enqueueMany into "${spec.queue}" inserted ${others.length} of ${unhashed.length} tasks; look for a trigger`);
+  }
+  for (const { id, status, hash } of inserted) {
+    const row = hash === null ? undefined : rowOfHash.get(hash);
+    if (row) row.enqueued = { id, status, deduplicated: false };
+  }
+  for (const [i, row] of unhashed.entries()) {
+    row.enqueued = { id: others[i]!.id, status: others[i]!.status, deduplicated: false };
+  }
+}
+
+async function readHolders({ tasks }: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
+  const hashes = JSON.stringify(rows.map((row) => row.hash));
+  const holders = await handle
+    .select({ id: tasks.id, status: tasks.status, hash: tasks.hash })
+    .from(tasks)
+    .where(
+      sql`${tasks.queue} = ${spec.queue} and ${tasks.hashHeld}
+        and ${tasks.hash} = any(array(select jsonb_array_elements_text(${hashes}::text::jsonb)))`,
+    )
+    .orderBy(tasks.id);
+  const holderOf = new Map(holders.map((holder) => [holder.hash, holder]));
+  for (const row of rows) {
+    const holder = holderOf.get(row.hash);
+    if (holder) row.enqueued = { id: holder.id, status: holder.status, deduplicated: true };
+  }
+}
+
+function toRow(call: string, binding: Binding, task: NewTask): Row {
+  const values = extraValues(call, binding, task.columns);
+  const columns = Object.entries(values).map(
+    ([name, value]) => [name, driverText(`${call}.columns.${name}`, binding.extra[name]!, value)] as const,
+  );
+  const runAt = task.runAt ? `"runAt":${JSON.stringify(task.runAt)},` : "";
+  const json = `{${runAt}"delay":${task.delay},"hash":${JSON.stringify(task.hash)},"priority":${task.priority},"maxRetries":${task.maxRetries},"meta":${task.meta},"payload":${task.payload},"columns":${JSON.stringify(Object.fromEntries(columns))}}`;
+  return { hash: task.hash, json, extra: Object.keys(values).sort() };
+}
+
+/** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
+function driverText(field: string, column: PgColumn, value: unknown): unknown {
+  if (value === null) return null;
+  const encoded = column.mapToDriverValue(value as never) as unknown;
+  if (is(encoded, SQL)) throw new OptionsError(field, value, "a value that is not SQL; enqueue such tasks one by one");
+  if (encoded instanceof Uint8Array) {
+    return `\\x${Array.from(encoded, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  }
+  return typeof encoded === "bigint" ? String(encoded) : encoded;
+}
+
+function typeOf(column: PgColumn): SQL {
+  const { enum: pgEnum } = column as PgColumn & { enum?: { schema?: string; enumName?: string } };
+  if (!pgEnum?.enumName) return sql.raw(column.getSQLType());
+  const name = sql.identifier(pgEnum.enumName);
+  return pgEnum.schema ? sql`${sql.identifier(pgEnum.schema)}.${name}` : sql`${name}`;
+}

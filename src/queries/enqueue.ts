@@ -1,0 +1,132 @@
+import { type SQL, sql } from "drizzle-orm";
+import { ConflictError } from "../errors.ts";
+import type { TaskStatus } from "../schema/columns.ts";
+import type { JobSpec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import { after, moment, statementTime } from "./clock.ts";
+import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
+import { extraParams, extraValues, insertTasks } from "./insertion.ts";
+import { notify } from "./notify.ts";
+import { type Db, type DrizzleDb, primary } from "./statement.ts";
+
+/** What became of an enqueue. */
+export interface Enqueued {
+  /** The task's id; where its hash was held already, that of the holder. */
+  id: number;
+  status: TaskStatus;
+  /** Whether a task of the same hash was there, and nothing was inserted. */
+  deduplicated: boolean;
+}
+
+const mostRounds = 5;
+
+export async function enqueue(
+  binding: Binding,
+  db: Db,
+  spec: JobSpec,
+  payload: unknown,
+  options?: BaseEnqueueOptions,
+): Promise<Enqueued> {
+  checkJobSpec("enqueue", spec);
+  const task = newTask("enqueue", spec, payload, options);
+  const values = taskValues(binding, spec, task);
+  const handle = primary("enqueue", db);
+
+  const { hash } = task;
+  if (hash === null) {
+    const [inserted] = await insertion(binding, handle, values, sql``);
+    return { id: inserted!.id, status: inserted!.status, deduplicated: false };
+  }
+  const attempt = spec.dedup === "retained" ? readThenInsert : insertThenRead;
+  for (let round = 0; round < mostRounds; round++) {
+    const [enqueued] = await attempt(binding, handle, spec.queue, hash, values);
+    if (enqueued) return enqueued;
+  }
+  throw hiddenHolder(spec.queue, hash);
+}
+
+/** The holder of a hash comes and goes only where "active" tasks end all the time, or is out of sight for good. */
+export function hiddenHolder(queue: string, hash: string): ConflictError {
+  return new ConflictError(
+    `hash ${JSON.stringify(hash)} of queue "${queue}" is held by a task that this role or transaction cannot see; look for a row-level security policy`,
+  );
+}
+
+function taskValues(binding: Binding, spec: JobSpec, task: NewTask): Record<string, SQL> {
+  const runAt = task.runAt ? moment(task.runAt) : task.delay > 0 ? after(task.delay) : statementTime;
+  const values: Record<string, SQL> = {
+    queue: sql`${spec.queue}::text`,
+    payload: sql`${task.payload}::text::jsonb`,
+    runAt,
+    createdAt: statementTime,
+  };
+  if (task.hash !== null) {
+    values.hash = sql`${task.hash}::text`;
+    values.hashHeld = sql`true`;
+  }
+  if (task.priority !== 0) values.priority = sql`${task.priority}::smallint`;
+  if (task.maxRetries !== null) values.maxRetries = sql`${task.maxRetries}::smallint`;
+  if (task.meta !== null) values.meta = sql`${task.meta}::text::jsonb`;
+  return { ...values, ...extraParams(binding, extraValues("enqueue", binding, task.columns)) };
+}
+
+function insertion(binding: Binding, handle: DrizzleDb, values: Record<string, SQL>, source: SQL) {
+  const { tasks, notifies } = binding;
+  return insertTasks(binding, handle, values, { source, unique: "hash" }).returning({
+    id: tasks.id,
+    status: tasks.status,
+    ...(notifies.onInsert
+      ? { announced: sql`case when ${tasks.runAt} <= ${statementTime} then ${notify(sql`${tasks.queue}`)} end`.as("announced") }
+      : {}),
+  });
+}
+
+function holderOf({ tasks }: Binding, queue: string, hash: string): SQL {
+  return sql`select ${tasks.id} as id, ${tasks.status} as status from ${tasks}
+    where ${tasks.queue} = ${queue}::text and ${tasks.hash} = ${hash}::text and ${tasks.hashHeld}
+    order by ${tasks.id} desc limit 1`;
+}
+
+const enqueuedFields = {
+  id: sql<number>`id`.mapWith(Number),
+  status: sql<TaskStatus>`status`,
+  deduplicated: sql<boolean>`deduplicated`,
+};
+
+/**
+ * In one statement. A plain insert … on conflict would wait for any open transaction that has touched the holder, and burn
+ * an id each time. No row comes back where a concurrent insert won the race.
+ */
+function readThenInsert(
+  binding: Binding,
+  handle: DrizzleDb,
+  queue: string,
+  hash: string,
+  values: Record<string, SQL>,
+): PromiseLike<Enqueued[]> {
+  const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, hash));
+  const source = sql`where not exists (select 1 from holder)`;
+  const inserted = handle.$with("inserted").as(insertion(binding, handle, values, source));
+  return handle
+    .with(holder, inserted)
+    .select(enqueuedFields)
+    .from(
+      sql`(select id, status, true as deduplicated from holder
+        union all select id, status, false from inserted) as enqueued`,
+    );
+}
+
+/** The holder's row is no proof while it may end at any moment, so the insert has the first word. */
+async function insertThenRead(
+  binding: Binding,
+  handle: DrizzleDb,
+  queue: string,
+  hash: string,
+  values: Record<string, SQL>,
+): Promise<Enqueued[]> {
+  const [inserted] = await insertion(binding, handle, values, sql``);
+  if (inserted) return [{ id: inserted.id, status: inserted.status, deduplicated: false }];
+  return handle
+    .select(enqueuedFields)
+    .from(sql`(${holderOf(binding, queue, hash)}) as holder cross join (select true as deduplicated) as found`);
+}

@@ -1,0 +1,35 @@
+import { sql } from "drizzle-orm";
+import { type Duration, milliseconds } from "../tasks/duration.ts";
+import type { Spec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import type { Claim } from "./claimed.ts";
+import { after } from "./clock.ts";
+import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { type Db, primary, type Statement, statement } from "./statement.ts";
+
+/** Moves the end of the lease to `duration` from now, or leaves it where it is later. */
+export function extendLease(
+  binding: Binding,
+  db: Db,
+  spec: Spec,
+  claims: Claim | readonly Claim[],
+  duration: Duration = spec.leaseDuration,
+): Statement<{ id: number; leaseUntil: Date }> {
+  const { tasks } = binding;
+  const list = Array.isArray(claims) ? claims : [claims as Claim];
+  checkClaims("extendLease.tasks", spec, list);
+  const until = after(milliseconds("extendLease.duration", duration, 1));
+  const handle = primary("extendLease", db);
+
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${until} as until`);
+
+  return statement(
+    handle
+      .with(rows)
+      .update(tasks)
+      .set({ leaseUntil: sql`greatest(held.until, ${tasks.leaseUntil})` })
+      .from(sql`held`)
+      .where(isHeld(binding, spec))
+      .returning({ id: tasks.id, leaseUntil: tasks.leaseUntil }),
+  );
+}

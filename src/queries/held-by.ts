@@ -1,0 +1,34 @@
+import { sql } from "drizzle-orm";
+import type { Spec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import type { Claim } from "./claimed.ts";
+import { checkClaims } from "./held.ts";
+import { type Db, primary } from "./statement.ts";
+
+/** `busy`: still held, its row locked by another transaction a moment ago. `lost`: held no more. `gone`: no such row. */
+export type Holding = "busy" | "lost" | "gone";
+
+/** What became of the tasks that a bulk statement did not apply, in the order given. */
+export async function heldBy(
+  { tasks }: Binding,
+  db: Db,
+  spec: Spec,
+  claims: readonly Claim[],
+): Promise<{ id: number; holding: Holding }[]> {
+  checkClaims("heldBy.tasks", spec, claims);
+  if (claims.length === 0) return [];
+  const ids = JSON.stringify(claims.map(({ id }) => id));
+  const rows = await primary("heldBy", db)
+    .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims })
+    .from(tasks)
+    .where(
+      sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(
+        select jsonb_array_elements_text(${ids}::text::jsonb)::bigint))`,
+    );
+  const rowOf = new Map(rows.map((row) => [row.id, row]));
+  return claims.map(({ id, token, claims }) => {
+    const row = rowOf.get(id);
+    if (!row) return { id, holding: "gone" };
+    return { id, holding: row.token === token && row.claims === claims ? "busy" : "lost" };
+  });
+}

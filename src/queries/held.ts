@@ -1,0 +1,62 @@
+import { type SQL, sql } from "drizzle-orm";
+import { OptionsError } from "../errors.ts";
+import type { Spec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import type { Claim } from "./claimed.ts";
+import { type DrizzleDb, lockName } from "./statement.ts";
+
+/** The identity of a claim, as a member of the JSON document that carries a batch. */
+export function fence({ id, token, claims }: Claim): string {
+  return `"id":${id},"token":${JSON.stringify(token)},"claims":${claims}`;
+}
+
+/** One parameter for the whole batch: it binds the same on every driver. */
+export function documentOf(members: readonly string[]): string {
+  return `[${members.map((member) => `{${member}}`).join(",")}]`;
+}
+
+/**
+ * Those of the tasks whose claim still stands, locked. The fence is the id, the token and the number of claims; a status
+ * beside it would let the planner take the partial lease index, which fills with dead entries. Rows that another
+ * transaction holds are skipped, so that no statement over many rows ever waits; `wait` is for a single task.
+ *
+ * @param document `documentOf` members that start with `fence`; `doc` in `columns`
+ * @param columns what else to select of each, for example `doc ->> 'status' as status`
+ */
+export function held(
+  { tasks }: Binding,
+  handle: DrizzleDb,
+  spec: Spec,
+  document: string,
+  columns: SQL,
+  { wait = false } = {},
+) {
+  return handle.$with("held", { id: sql<number>`id` }).as(sql`
+    select ${tasks.id} as id, ${columns}
+    from jsonb_array_elements(${document}::text::jsonb) as doc
+    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (doc ->> 'id')::bigint
+      and ${tasks.claimToken} = (doc ->> 'token')::uuid and ${tasks.claims} = (doc ->> 'claims')::int
+    for no key update of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
+}
+
+/** Joins an update to the held rows by primary key; the array keeps the planner from a scan of the table. */
+export function isHeld({ tasks }: Binding, spec: Spec): SQL {
+  return sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = held.id and ${tasks.id} = any(array(select id from held))`;
+}
+
+/** What ends a claim, whoever ends it. */
+export const noClaim = { claimToken: null, claimedBy: null, claimedAt: null, leaseUntil: null, startedAt: null };
+
+/** @throws OptionsError when a task is of another queue, was not claimed, or is named twice. */
+export function checkClaims(call: string, spec: Spec, claims: readonly Claim[]): void {
+  const ids = new Set<number>();
+  for (const [i, claim] of claims.entries()) {
+    const field = `${call}[${i}]`;
+    if (!claim || !Number.isSafeInteger(claim.id) || typeof claim.token !== "string" || !Number.isInteger(claim.claims)) {
+      throw new OptionsError(field, claim, "a task that claim returned");
+    }
+    if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);
+    if (ids.has(claim.id)) throw new OptionsError(`${field}.id`, claim.id, "each task once");
+    ids.add(claim.id);
+  }
+}

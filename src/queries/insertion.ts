@@ -1,0 +1,64 @@
+import { getTableColumns, is, SQL, sql } from "drizzle-orm";
+import { getTableConfig, type PgColumn, type PgTable, pgSchema, pgTable, text } from "drizzle-orm/pg-core";
+import { OptionsError } from "../errors.ts";
+import type { Binding } from "./binding.ts";
+import type { DrizzleDb } from "./statement.ts";
+
+/**
+ * `insert … select` of the given columns, with its arbiter named: one that is not would also swallow a violation of the
+ * user's own unique index.
+ *
+ * @param source the rest of the select, from `from` on
+ */
+export function insertTasks(
+  binding: Binding,
+  handle: Pick<DrizzleDb, "insert">,
+  values: Readonly<Record<string, SQL>>,
+  { source = sql``, unique }: { source?: SQL; unique: "hash" | "key" },
+) {
+  const { tasks } = binding;
+  const arbiter = {
+    hash: { target: [tasks.queue, tasks.hash], where: sql`${tasks.hashHeld}` },
+    key: { target: [tasks.queue, tasks.key], where: sql`${tasks.key} is not null` },
+  }[unique];
+  return handle
+    .insert(onlyColumns(tasks as unknown as PgTable, Object.keys(values)))
+    .select(sql`select ${sql.join(Object.values(values), sql`, `)} ${source}`)
+    .onConflictDoNothing(arbiter);
+}
+
+/**
+ * The task table with these columns alone, since an insert … select of Drizzle 0.45 names every column of its table. The
+ * types of the columns do not matter for an insert from SQL.
+ */
+function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
+  const { schema, name } = getTableConfig(table);
+  const columns: Record<string, PgColumn & { keyAsName?: boolean }> = getTableColumns(table);
+  const create = (schema ? pgSchema(schema).table : pgTable) as typeof pgTable;
+  const subset = names.map((key) => [key, columns[key]?.keyAsName ? text() : text(columns[key]?.name ?? key)]);
+  return create(name, Object.fromEntries(subset)) as unknown as PgTable;
+}
+
+/** The user's own columns of one task: as given, or by Drizzle's `$default` as in an insert of the user's. */
+export function extraValues(call: string, { extra }: Binding, columns: object = {}): Record<string, unknown> {
+  for (const name of Object.keys(columns)) {
+    if (!(name in extra)) throw new OptionsError(`${call}.columns.${name}`, name, "a column of your own task table");
+  }
+  const values: Record<string, unknown> = {};
+  for (const [name, column] of Object.entries(extra)) {
+    const given = (columns as Record<string, unknown>)[name];
+    const value = given === undefined ? (column.defaultFn?.() ?? column.onUpdateFn?.()) : given;
+    if (value !== undefined) values[name] = value;
+  }
+  return values;
+}
+
+/** The user's own columns as parameters, encoded by their columns. */
+export function extraParams(binding: Binding, values: Record<string, unknown>): Record<string, SQL> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      is(value, SQL) ? value : sql`${sql.param(value, binding.extra[name])}`,
+    ]),
+  );
+}

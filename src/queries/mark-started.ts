@@ -1,0 +1,32 @@
+import { sql } from "drizzle-orm";
+import type { Spec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import type { Claim } from "./claimed.ts";
+import { statementTime } from "./clock.ts";
+import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { type Db, primary, type Statement, statement } from "./statement.ts";
+
+/** Writes down that the handlers begin: `reap` charges a task with an earlier failure only if it did. */
+export function markStarted(
+  binding: Binding,
+  db: Db,
+  spec: Spec,
+  claims: Claim | readonly Claim[],
+): Statement<{ id: number }> {
+  const { tasks } = binding;
+  const list = Array.isArray(claims) ? claims : [claims as Claim];
+  checkClaims("markStarted.tasks", spec, list);
+  const handle = primary("markStarted", db);
+
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${statementTime} as at`);
+
+  return statement(
+    handle
+      .with(rows)
+      .update(tasks)
+      .set({ startedAt: sql`held.at` })
+      .from(sql`held`)
+      .where(isHeld(binding, spec))
+      .returning({ id: tasks.id }),
+  );
+}

@@ -1,0 +1,18 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { DrizzleDb } from "./statement.ts";
+
+/** The one channel of all queues; a notification's payload is the queue's name. */
+export const channel = "pgqueue";
+
+/** Announces due work in a queue. Postgres sends equal notifications of one transaction once. */
+export function notify(queue: SQL): SQL {
+  return sql`pg_notify(${sql.raw(`'${channel}'`)}, ${queue})`;
+}
+
+/**
+ * A CTE that sends one notification for each row of `source`; the statement has to read from it, since Postgres never runs
+ * a CTE that nothing refers to.
+ */
+export function announcement(handle: DrizzleDb, queue: SQL, source: SQL = sql``) {
+  return handle.$with("announced", { sent: sql`sent` }).as(sql`select ${notify(queue)} as sent ${source}`);
+}

@@ -1,0 +1,275 @@
+import type { TaskColumns, TaskKind, TaskStatus } from "../schema/columns.ts";
+import type { Duration } from "../tasks/duration.ts";
+import type { JobSpec, Spec, TickerSpec } from "../tasks/spec.ts";
+import type { ClaimOptions } from "./claim.ts";
+import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
+import type { Enqueued } from "./enqueue.ts";
+import type { BaseEnqueueOptions } from "./enqueue-options.ts";
+import type { Outcome } from "./finalize.ts";
+import type { Holding } from "./held-by.ts";
+import type { TaskFilter } from "./list-tasks.ts";
+import type { QueueState } from "./pause-queue.ts";
+import type { PurgeOptions } from "./purge.ts";
+import type { Queue } from "./queue-name.ts";
+import type { ReapOptions } from "./reap.ts";
+import type { Db, Statement } from "./statement.ts";
+import type { QueueStats } from "./stats.ts";
+import type { Task } from "./task.ts";
+
+/** Any task table made by `pgqueueTables`, whatever columns you added. */
+export interface AnyTasks {
+  readonly $inferSelect: {
+    id: number;
+    queue: string;
+    kind: TaskKind;
+    status: TaskStatus;
+    payload: unknown;
+    claimToken: string | null;
+  };
+  readonly $inferInsert: { queue: string };
+  readonly _: { readonly columns: { [K in keyof TaskColumns]: unknown } };
+}
+
+/** Any queue table made by `pgqueueTables`. */
+export interface AnyQueues {
+  readonly $inferSelect: { queue: string; pausedAt: Date | null };
+}
+
+type Flat<T> = { [K in keyof T]: T[K] } & {};
+/** Your own columns as selected. */
+export type ExtraSelect<T extends AnyTasks> = Flat<Omit<T["$inferSelect"], keyof TaskColumns>>;
+/** Your own columns as inserted. */
+export type ExtraInsert<T extends AnyTasks> = Flat<Omit<T["$inferInsert"], keyof TaskColumns>>;
+
+type ColumnsOption<Insert> = [keyof Insert] extends [never]
+  ? { columns?: never }
+  : {} extends Insert
+    ? { columns?: Insert }
+    : { columns: Insert };
+
+/** Options of an enqueue; `columns` is required where a column of yours is. */
+export type EnqueueOptions<Insert = {}> = Omit<BaseEnqueueOptions, "columns"> & ColumnsOption<Insert>;
+type OptionsArgument<Insert> = {} extends ColumnsOption<Insert>
+  ? [options?: EnqueueOptions<Insert>]
+  : [options: EnqueueOptions<Insert>];
+
+/**
+ * Every statement, bound to one pair of tables. `db` is a database or a transaction of any Drizzle Postgres driver; the
+ * statement is exactly as atomic as that. What returns a `Statement` is a Drizzle query builder: await it, read its
+ * `.toSQL()`, or use it as a CTE of your own query. `Select` and `Insert` are your own columns.
+ *
+ * All of them throw OptionsError or PayloadError for bad input, before any SQL, and SchemaError when a table or column
+ * is missing. Errors of Postgres and its driver come through as they are.
+ */
+export interface Pgqueue<Select = {}, Insert = {}> {
+  /**
+   * Inserts one task. Where the hash is held already, nothing is inserted and the answer is the holder's.
+   *
+   * @throws ConflictError when the hash is held by a row that this role cannot see.
+   * @example
+   * await db.transaction(async (tx) => {
+   *   const [order] = await tx.insert(orders).values(cart).returning();
+   *   await enqueue(tx, sendReceipt, { orderId: order.id });
+   * });
+   */
+  enqueue<In, Out>(
+    db: Db,
+    spec: JobSpec<In, Out>,
+    payload: NoInfer<In>,
+    ...options: OptionsArgument<Insert>
+  ): Promise<Enqueued>;
+
+  /**
+   * Inserts many tasks, all or none, and answers for each item in order. Items of one hash share one row. Over 5,000 rows
+   * or 8 MB it takes several statements, in a transaction.
+   *
+   * @throws ConflictError when a hash is held by a row that this role cannot see.
+   * @example
+   * await enqueueMany(tx, sendReceipt, orders.map((order) => ({ payload: { orderId: order.id }, priority: 5 })));
+   */
+  enqueueMany<In, Out>(
+    db: Db,
+    spec: JobSpec<In, Out>,
+    items: ReadonlyArray<{ payload: NoInfer<In> } & EnqueueOptions<Insert>>,
+  ): Promise<Enqueued[]>;
+
+  /**
+   * Creates the ticker's row if there is none; an existing row is left as it is. A worker does it when it starts.
+   *
+   * @throws ConflictError when the row exists out of sight of this role.
+   * @example await upsertTicker(db, sync);
+   */
+  upsertTicker<In, Out>(db: Db, spec: TickerSpec<In, Out, Insert>): Promise<Enqueued>;
+
+  /**
+   * Takes due tasks that nobody holds, in order of priority, run time and id, and gives each a lease of the spec's
+   * `leaseDuration`. A job spec takes jobs of its queue, a ticker spec the ticker of its key. Rows come in no order. A
+   * batch may be short although more is due, when rows changed meanwhile: only an empty one says that there is nothing.
+   *
+   * @example
+   * const tasks = await claim(db, sendReceipt, { limit: 10, workerId: "batch-1" });
+   */
+  claim<In, Out>(db: Db, spec: Spec<In, Out>, options: ClaimOptions): Statement<Claimed<In, Select>>;
+
+  /**
+   * Ends claimed tasks, each as its result says. Applied, and returned, are those whose claim still stands and whose row
+   * no other transaction has locked; ask `heldBy` about the rest. Each task once, all of the spec's queue.
+   *
+   * @example
+   * const applied = await finalize(db, sendReceipt, tasks.map((task) => ({ task, result: done() })));
+   */
+  finalize<In, Out>(
+    db: Db,
+    spec: Spec<In, Out>,
+    outcomes: Outcome<NoInfer<In>> | ReadonlyArray<Outcome<NoInfer<In>>>,
+  ): Statement<{ id: number }>;
+
+  /**
+   * Ends one task inside your business transaction, so that its effect and its completion commit together or not at all.
+   * Waits for the row. In a repeatable-read transaction call it first.
+   *
+   * @throws StaleClaimError when the claim is over: let it roll your transaction back.
+   * @example
+   * await db.transaction(async (tx) => {
+   *   await tx.insert(receipts).values(receipt);
+   *   await finalizeOrThrow(tx, sendReceipt, { task, result: done() });
+   * });
+   */
+  finalizeOrThrow<In, Out>(db: Db, spec: Spec<In, Out>, outcome: Outcome<NoInfer<In>>): Promise<void>;
+
+  /**
+   * Gives claimed tasks back: pending at the same run time, the attempt uncharged. Returns those that were still held and
+   * not locked by another transaction.
+   *
+   * @example await release(db, sendReceipt, tasks);
+   */
+  release(db: Db, spec: Spec, tasks: Claim | readonly Claim[]): Statement<{ id: number }>;
+
+  /**
+   * Gives back whatever a claim took whose reply was lost, by the token it was sent with.
+   *
+   * @example
+   * const token = newClaimToken();
+   * try { tasks = await claim(db, spec, { limit: 10, token }); }
+   * catch { await releaseClaim(db, spec, token); }
+   */
+  releaseClaim(db: Db, spec: Spec, token: ClaimToken): Statement<{ id: number }>;
+
+  /**
+   * Moves the end of the lease to `duration` from now (default: the spec's `leaseDuration`); never to an earlier moment.
+   * Returns those that were still held and not locked by another transaction.
+   *
+   * @example const [extended] = await extendLease(db, sendReceipt, task, "10m");
+   */
+  extendLease(
+    db: Db,
+    spec: Spec,
+    tasks: Claim | readonly Claim[],
+    duration?: Duration,
+  ): Statement<{ id: number; leaseUntil: Date }>;
+
+  /**
+   * Writes down that a task's handler is about to begin, so that `reap` charges the attempt. Needed for a task with an
+   * earlier failure (`attempt` over 1), which otherwise gets its attempt back when its process dies.
+   *
+   * @example if (task.attempt > 1) await markStarted(db, sendReceipt, task);
+   */
+  markStarted(db: Db, spec: Spec, tasks: Claim | readonly Claim[]): Statement<{ id: number }>;
+
+  /**
+   * What became of tasks that a bulk statement did not apply, in the order given: `busy` (still held, its row locked a
+   * moment ago: try again), `lost` (held no more) or `gone` (no such row).
+   *
+   * @example const [{ holding }] = await heldBy(db, sendReceipt, [task]);
+   */
+  heldBy(db: Db, spec: Spec, tasks: readonly Claim[]): Promise<{ id: number; holding: Holding }[]>;
+
+  /**
+   * Ends claims whose lease has run out, as a `retry` whose error says so; a worker does it all the time.
+   *
+   * @example const reaped = await reap(db, sendReceipt);
+   */
+  reap(db: Db, spec: Spec, options?: ReapOptions): Statement<{ id: number; status: TaskStatus }>;
+
+  /**
+   * Makes a failed or disabled task pending at once, with all its tries. Returns its row, or none where it is neither, or
+   * where another task has taken its hash.
+   *
+   * @example const [task] = await enable(db, id);
+   */
+  enable(db: Db, id: number): Statement<Task<Select>>;
+
+  /**
+   * Takes a pending or running task out of work. A running one loses its claim: its handler's signal fires soon after, and
+   * its outcome will change nothing. Returns its row, or none where it is neither.
+   *
+   * @example await disable(db, id);
+   */
+  disable(db: Db, id: number): Statement<Task<Select>>;
+
+  /**
+   * Makes any task that is not running pending at `runAt` (default: at once), with all its tries. Returns its row, or none
+   * where it runs, or where another task has taken its hash.
+   *
+   * @example await requeue(db, id, new Date("2027-01-01T06:00:00Z"));
+   */
+  requeue(db: Db, id: number, runAt?: Date): Statement<Task<Select>>;
+
+  /**
+   * Replaces the payload of a task that is not running. Its hash, status and tries stay: `enable` a failed one afterwards.
+   * Resolves to the row as it is now, or to undefined where the queue has no such task.
+   *
+   * @throws ConflictError while the task is running.
+   * @example
+   * await replacePayload(db, sendReceipt, id, { orderId: 7 });
+   * await enable(db, id);
+   */
+  replacePayload<In, Out>(
+    db: Db,
+    spec: Spec<In, Out>,
+    id: number,
+    payload: NoInfer<In>,
+  ): Promise<Task<Select> | undefined>;
+
+  /**
+   * Lets no further task of the queue be claimed; running ones go on.
+   *
+   * @example await pauseQueue(db, sendReceipt);
+   */
+  pauseQueue(db: Db, queue: Queue): Statement<QueueState>;
+
+  /**
+   * Ends a pause. Returns the queue's row, or none where it was never paused.
+   *
+   * @example await resumeQueue(db, "send-receipt");
+   */
+  resumeQueue(db: Db, queue: Queue): Statement<QueueState>;
+
+  /**
+   * Deletes up to `limit` jobs that ended longer ago than `olderThan`, oldest first, skipping locked rows. Never a ticker.
+   *
+   * @example await purge(db, { queue: sendReceipt, status: "completed", olderThan: "1d", limit: 1000 });
+   */
+  purge(db: Db, options: PurgeOptions): Statement<{ id: number }>;
+
+  /**
+   * Counts of each queue that has a task. It reads the whole table.
+   *
+   * @example const queues = await stats(db);
+   */
+  stats(db: Db): Statement<QueueStats>;
+
+  /**
+   * One task, as a list of one or none.
+   *
+   * @example const [task] = await getTask(db, id);
+   */
+  getTask(db: Db, id: number): Statement<Task<Select>>;
+
+  /**
+   * Tasks, the highest id first.
+   *
+   * @example const failed = await listTasks(db, { queue: sendReceipt, status: "failed", limit: 20 });
+   */
+  listTasks(db: Db, filter?: TaskFilter): Statement<Task<Select>>;
+}

@@ -1,0 +1,85 @@
+import { type SQL, sql } from "drizzle-orm";
+import * as v from "valibot";
+import type { TaskStatus } from "../schema/columns.ts";
+import { longestDuration } from "../tasks/duration.ts";
+import { checkOptions, integerOption } from "../tasks/options.ts";
+import type { Spec, TickerSpec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import { isoText, statementTime } from "./clock.ts";
+import { withFailure } from "./finalize.ts";
+import { noClaim } from "./held.ts";
+import { ofSpec } from "./of-spec.ts";
+import { type Db, primary, type Statement, statement } from "./statement.ts";
+
+export interface ReapOptions {
+  /** At most so many tasks. Default 100. */
+  limit?: number;
+}
+
+const reapOptions = v.strictObject({ limit: v.optional(integerOption(1, 10_000)) });
+
+/**
+ * Ends expired claims: what `transition` says of a `retry`, in SQL. A task with an earlier failure whose handler never
+ * began gets its attempt back, because it may have been claimed beside the one that killed the process; its next run is
+ * spread over a retry delay by its id, so that the two do not meet again.
+ */
+export function reap(
+  binding: Binding,
+  db: Db,
+  spec: Spec,
+  options: ReapOptions = {},
+): Statement<{ id: number; status: TaskStatus }> {
+  checkOptions("reap", reapOptions, options);
+  const { tasks } = binding;
+  const handle = primary("reap", db);
+
+  const expired = handle.$with("expired", { id: sql<number>`id` }).as(sql`
+    select ${tasks.id} as id, ${statementTime} as at,
+      case when ${tasks.attempt} > 1 and ${tasks.startedAt} is null then 'unstarted'
+        when ${tasks.attempt} > coalesce(${tasks.maxRetries}, ${spec.maxRetries}::int) then 'over'
+        else 'again' end as verdict
+    from ${tasks}
+    where ${ofSpec(binding, spec)} and ${tasks.status} = 'running' and ${tasks.leaseUntil} < ${statementTime}
+    order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int
+    for no key update skip locked`);
+
+  const over = whenOver(spec);
+  const spread = sql`(${tasks.id} + ${tasks.claims}) % 16 / 16.0 * ${Math.max(spec.retryDelay, 1_000)}::float8`;
+  const backoff = sql`least(${tasks.attempt} * ${spec.retryDelay}::float8, ${longestDuration}::float8)`;
+  const failure = sql`case when expired.verdict <> 'unstarted' then jsonb_build_object(
+      'attempt', ${tasks.attempt}, 'at', ${isoText(sql`expired.at`)}, 'name', 'LeaseExpiredError',
+      'message', 'the lease ran out' || coalesce(' while ' || ${tasks.claimedBy} || ' held it', '')) end`;
+  const byVerdict = (unstarted: SQL, overValue: SQL, again: SQL) =>
+    sql`case expired.verdict when 'unstarted' then ${unstarted} when 'over' then ${overValue} else ${again} end`;
+
+  return statement(
+    handle
+      .with(expired)
+      .update(tasks)
+      .set({
+        status: byVerdict(sql`'pending'`, over.status, sql`'pending'`),
+        attempt: byVerdict(sql`${tasks.attempt} - 1`, over.attempt ?? sql`${tasks.attempt}`, sql`${tasks.attempt}`),
+        runAt: sql`coalesce(expired.at + ${byVerdict(spread, over.delay, backoff)} * interval '1 millisecond', ${tasks.runAt})`,
+        hashHeld: sql`${tasks.hashHeld} and not (${over.releasesHash} and expired.verdict = 'over')`,
+        errors: withFailure(binding, failure),
+        finishedAt: sql`case when ${byVerdict(sql`'pending'`, over.status, sql`'pending'`)} = 'failed' then expired.at end`,
+        ...noClaim,
+      })
+      .from(sql`expired`)
+      .where(
+        sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = expired.id
+          and ${tasks.id} = any(array(select id from expired))`,
+      )
+      .returning({ id: tasks.id, status: tasks.status }),
+  );
+}
+
+/** What the end of all tries makes of the row: a job is failed, a ticker waits for its next tick. */
+function whenOver(spec: Spec): { status: SQL; attempt?: SQL; delay: SQL; releasesHash: SQL } {
+  if (spec.kind === "ticker") {
+    const every = sql`${(spec as TickerSpec).every}::float8`;
+    return { status: sql`'pending'`, attempt: sql`0`, delay: every, releasesHash: sql`false` };
+  }
+  const releasesHash = spec.dedup === "active" ? sql`true` : sql`false`;
+  return { status: sql`'failed'`, delay: sql`null::float8`, releasesHash };
+}

@@ -1,0 +1,35 @@
+import { sql } from "drizzle-orm";
+import type { Spec } from "../tasks/spec.ts";
+import type { Binding } from "./binding.ts";
+import type { Claim } from "./claimed.ts";
+import { checkClaims, documentOf, fence, held, isHeld, noClaim } from "./held.ts";
+import { announcement } from "./notify.ts";
+import { type Db, primary, type Statement, statement } from "./statement.ts";
+
+/** Gives claims back: pending at the same `run_at`, the attempt uncharged. */
+export function release(
+  binding: Binding,
+  db: Db,
+  spec: Spec,
+  claims: Claim | readonly Claim[],
+): Statement<{ id: number }> {
+  const { tasks, notifies } = binding;
+  const list = Array.isArray(claims) ? claims : [claims as Claim];
+  checkClaims("release.tasks", spec, list);
+  const handle = primary("release", db);
+
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${tasks.attempt} as attempt`);
+  const announced = announcement(handle, sql`${spec.queue}::text`, sql`from (select 1 from held limit 1) as any_held`);
+
+  return statement(
+    handle
+      .with(...(notifies.onUpdate ? [rows, announced] : [rows]))
+      .update(tasks)
+      .set({ ...released, attempt: sql`greatest(held.attempt - 1, 0)` })
+      .from(notifies.onUpdate ? sql`held cross join announced` : sql`held`)
+      .where(isHeld(binding, spec))
+      .returning({ id: tasks.id }),
+  );
+}
+
+export const released = { status: sql`'pending'`, ...noClaim };

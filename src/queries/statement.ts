@@ -1,0 +1,53 @@
+import { type QueryPromise, type SQL, type Table, getTableName, sql } from "drizzle-orm";
+import type { withReplicas } from "drizzle-orm/pg-core";
+import { OptionsError } from "../errors.ts";
+
+/** Drizzle's own type of a Postgres database or transaction, in either major; used inside. */
+export type DrizzleDb = Parameters<typeof withReplicas>[0];
+
+/** A database or transaction of any Postgres driver of Drizzle, of either major and of any copy of drizzle-orm. */
+export interface Db {
+  select: unknown;
+  insert: unknown;
+  update: unknown;
+  delete: unknown;
+  with: unknown;
+  $with: unknown;
+  refreshMaterializedView: unknown;
+  execute(query: any): PromiseLike<unknown>;
+  transaction<T>(run: (tx: any) => Promise<T>, config?: any): Promise<T>;
+}
+
+type Field<T> = SQL.Aliased<T>;
+type Fields<Row> = {
+  [K in keyof Row]: K extends "columns" ? { [C in keyof Row[K]]: Field<Row[K][C]> } : Field<Row[K]>;
+};
+
+/** A Drizzle query builder whose rows are `Row`: await it, `.toSQL()` it, or give it to `db.$with(name).as(…)`. */
+export interface Statement<Row> extends QueryPromise<Row[]> {
+  readonly _: { selectedFields: Fields<Row>; result: Row[]; config?: unknown };
+  getSQL(): SQL;
+  toSQL(): { sql: string; params: unknown[] };
+}
+
+/** The types of Drizzle's builders differ between its majors; this is the one place where they become ours. */
+export function statement<Row>(builder: unknown): Statement<Row> {
+  return builder as Statement<Row>;
+}
+
+/**
+ * The handle that statements are built on. Of a database with replicas it is the primary: Drizzle would send what begins
+ * with a CTE, such as a claim, to a replica.
+ */
+export function primary(call: string, db: Db): DrizzleDb {
+  const handle = (db as (Db & { $primary?: Db }) | undefined)?.$primary ?? db;
+  if (typeof handle?.select === "function" && typeof handle.$with === "function" && "refreshMaterializedView" in handle) {
+    return handle as unknown as DrizzleDb;
+  }
+  throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");
+}
+
+/** The table's bare name, as `for update of` wants it: Drizzle 0.45 would put the schema before it. */
+export function lockName(table: Table): SQL {
+  return sql`${sql.identifier(getTableName(table))}`;
+}

@@ -1,0 +1,79 @@
+import { PayloadError } from "../errors.ts";
+
+const deepest = 1_000;
+// Postgres takes no text of 256 MB, and a character may be three bytes.
+const longest = 64 * 1024 * 1024;
+
+/**
+ * JSON text that reads back as exactly the same value, for Postgres' jsonb. Undefined properties are omitted and -0
+ * becomes 0; the order of keys is not kept by jsonb.
+ *
+ * @param root what the error calls the value, for example `payload`
+ * @throws PayloadError with the path of the first value that JSON or jsonb cannot carry.
+ */
+export function exactJson(value: unknown, root: string): string {
+  check(value, root, [], 0);
+  const json = JSON.stringify(value);
+  if (json.length > longest) throw new PayloadError(root, `too large: ${json.length} characters of JSON, over ${longest}`);
+  return json;
+}
+
+// `path` is one array for the whole walk, written at `depth`, so that a value without fault costs no allocation.
+function check(value: unknown, root: string, path: (string | number)[], depth: number): void {
+  switch (typeof value) {
+    case "boolean":
+      return;
+    case "string":
+      return checkText(value, root, path, depth);
+    case "number":
+      if (!Number.isFinite(value)) refuse(root, path, depth, String(value));
+      return;
+    case "object":
+      if (value === null) return;
+      if (depth >= deepest) refuse(root, path, 12, `circular, or nested deeper than ${deepest} levels`);
+      return Array.isArray(value) ? checkItems(value, root, path, depth) : checkEntries(value, root, path, depth);
+    default:
+      refuse(root, path, depth, value === undefined ? "undefined" : `a ${typeof value}`);
+  }
+}
+
+function checkItems(items: unknown[], root: string, path: (string | number)[], depth: number): void {
+  for (let i = 0; i < items.length; i++) {
+    path[depth] = i;
+    check(items[i], root, path, depth + 1);
+  }
+}
+
+function checkEntries(entries: object, root: string, path: (string | number)[], depth: number): void {
+  const prototype = Object.getPrototypeOf(entries);
+  // An object of another realm has another Object.prototype, which also has no prototype.
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
+    refuse(root, path, depth, `an instance of ${entries.constructor?.name || "a class"}`);
+  }
+  if (Object.getOwnPropertySymbols(entries).length > 0) refuse(root, path, depth, "an object with a symbol as key");
+  for (const key of Object.keys(entries)) {
+    const value = (entries as Record<string, unknown>)[key];
+    if (value === undefined) continue;
+    path[depth] = key;
+    checkText(key, root, path, depth + 1);
+    check(value, root, path, depth + 1);
+  }
+}
+
+function checkText(text: string, root: string, path: (string | number)[], depth: number): void {
+  if (text.includes("\0")) refuse(root, path, depth, "text with a NUL character");
+  if (!text.isWellFormed()) refuse(root, path, depth, "text with a lone surrogate");
+}
+
+function refuse(root: string, path: (string | number)[], depth: number, what: string): never {
+  throw new PayloadError(pathText(root, path.slice(0, depth)), `cannot be stored as JSON: ${what}`);
+}
+
+/** `payload.items[3].sku` */
+export function pathText(root: string, path: readonly (string | number)[]): string {
+  return path.reduce<string>((text, step) => text + (typeof step === "number" ? `[${step}]` : keyText(step)), root);
+}
+
+function keyText(key: string): string {
+  return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}

