@@ -45,3 +45,6 @@ export {
   type TickerOptions,
   type TickerSpec,
 } from "./tasks/spec.ts";
+export type { WorkerEvent } from "./worker/event.ts";
+export type { Context, Handler, Job } from "./worker/handler.ts";
+export { createWorker, type StopOptions, type Worker, type WorkerOptions } from "./worker/worker.ts";

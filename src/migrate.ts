@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { ConflictError } from "./errors.ts";
-import { type Db, type DrizzleDb, primary } from "./queries/statement.ts";
 import { databaseError } from "./queries/schema-error.ts";
+import { type Db, type DrizzleDb, primary } from "./queries/statement.ts";
 
 const journal = "pgqueue_migrations";
 // Any number that no other advisory lock of the database is likely to use.
@@ -32,7 +32,9 @@ export async function migrate(db: Db): Promise<void> {
 async function appliedMigrations(tx: DrizzleDb): Promise<Set<string>> {
   const table = sql.identifier(journal);
   // `create table if not exists` would ask for the right to create, even where there is nothing to do.
-  const [found] = await tx.select({ exists: sql<boolean>`to_regclass(${journal}) is not null` }).from(sql`(select 1) as one`);
+  const [found] = await tx
+    .select({ exists: sql<boolean>`to_regclass(${journal}) is not null` })
+    .from(sql`(select 1) as one`);
   if (!found?.exists) {
     await tx.execute(sql`create table ${table} (name text primary key, applied_at timestamptz not null default now())`);
   }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Spec } from "../tasks/spec.ts";
-import { integerOption, checkOptions } from "../tasks/options.ts";
 import * as v from "valibot";
+import { checkOptions, integerOption } from "../tasks/options.ts";
+import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { type Claimed, type ClaimToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
@@ -65,7 +65,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         claimedBy: workerId,
         claimedAt: statementTime,
         leaseUntil: after(spec.leaseDuration),
-        startedAt: null,
+        startedAt: sql`null`,
       })
       .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
       .returning({

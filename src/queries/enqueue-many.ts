@@ -63,7 +63,9 @@ export async function enqueueMany(
 
 /** All callers insert their hashes in the same order, so that overlapping batches wait for each other without a deadlock. */
 function chunksOf(rows: readonly Row[]): Row[][] {
-  const sorted = rows.toSorted((a, b) => compare(a.extra.join(), b.extra.join()) || compare(a.hash ?? "", b.hash ?? ""));
+  const sorted = rows.toSorted(
+    (a, b) => compare(a.extra.join(), b.extra.join()) || compare(a.hash ?? "", b.hash ?? ""),
+  );
   const chunks: Row[][] = [];
   let characters = 0;
   for (const row of sorted) {
@@ -132,12 +134,18 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
 }
 
 /** Rows with a hash are known by it; the others got their ids in the order of the document. */
-function assignInserted(spec: JobSpec, rows: readonly Row[], inserted: { id: number; status: any; hash: string | null }[]) {
+function assignInserted(
+  spec: JobSpec,
+  rows: readonly Row[],
+  inserted: { id: number; status: any; hash: string | null }[],
+) {
   const rowOfHash = new Map(rows.filter((row) => row.hash !== null).map((row) => [row.hash, row]));
   const unhashed = rows.filter((row) => row.hash === null);
   const others = inserted.filter(({ hash }) => hash === null).sort((a, b) => a.id - b.id);
   if (others.length !== unhashed.length) {
-    throw new ConflictError(`enqueueMany into "${spec.queue}" inserted ${others.length} of ${unhashed.length} tasks; look for a trigger`);
+    throw new ConflictError(
+      `enqueueMany into "${spec.queue}" inserted ${others.length} of ${unhashed.length} tasks; look for a trigger`,
+    );
   }
   for (const { id, status, hash } of inserted) {
     const row = hash === null ? undefined : rowOfHash.get(hash);

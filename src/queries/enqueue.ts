@@ -76,7 +76,11 @@ function insertion(binding: Binding, handle: DrizzleDb, values: Record<string, S
     id: tasks.id,
     status: tasks.status,
     ...(notifies.onInsert
-      ? { announced: sql`case when ${tasks.runAt} <= ${statementTime} then ${notify(sql`${tasks.queue}`)} end`.as("announced") }
+      ? {
+          announced: sql`case when ${tasks.runAt} <= ${statementTime} then ${notify(sql`${tasks.queue}`)} end`.as(
+            "announced",
+          ),
+        }
       : {}),
   });
 }

@@ -44,15 +44,22 @@ export function isHeld({ tasks }: Binding, spec: Spec): SQL {
   return sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = held.id and ${tasks.id} = any(array(select id from held))`;
 }
 
+const none = sql`null`;
+
 /** What ends a claim, whoever ends it. */
-export const noClaim = { claimToken: null, claimedBy: null, claimedAt: null, leaseUntil: null, startedAt: null };
+export const noClaim = { claimToken: none, claimedBy: none, claimedAt: none, leaseUntil: none, startedAt: none };
 
 /** @throws OptionsError when a task is of another queue, was not claimed, or is named twice. */
 export function checkClaims(call: string, spec: Spec, claims: readonly Claim[]): void {
   const ids = new Set<number>();
   for (const [i, claim] of claims.entries()) {
     const field = `${call}[${i}]`;
-    if (!claim || !Number.isSafeInteger(claim.id) || typeof claim.token !== "string" || !Number.isInteger(claim.claims)) {
+    if (
+      !claim ||
+      !Number.isSafeInteger(claim.id) ||
+      typeof claim.token !== "string" ||
+      !Number.isInteger(claim.claims)
+    ) {
       throw new OptionsError(field, claim, "a task that claim returned");
     }
     if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);

@@ -49,9 +49,8 @@ type ColumnsOption<Insert> = [keyof Insert] extends [never]
 
 /** Options of an enqueue; `columns` is required where a column of yours is. */
 export type EnqueueOptions<Insert = {}> = Omit<BaseEnqueueOptions, "columns"> & ColumnsOption<Insert>;
-type OptionsArgument<Insert> = {} extends ColumnsOption<Insert>
-  ? [options?: EnqueueOptions<Insert>]
-  : [options: EnqueueOptions<Insert>];
+type OptionsArgument<Insert> =
+  {} extends ColumnsOption<Insert> ? [options?: EnqueueOptions<Insert>] : [options: EnqueueOptions<Insert>];
 
 /**
  * Every statement, bound to one pair of tables. `db` is a database or a transaction of any Drizzle Postgres driver; the

@@ -15,12 +15,6 @@ export function resumeQueue({ queues, notifies }: Binding, db: Db, queue: Queue)
   }
   const announced = announcement(handle, sql`${name}::text`);
   return statement(
-    handle
-      .with(announced)
-      .update(queues)
-      .set({ pausedAt: null })
-      .from(sql`announced`)
-      .where(resumed)
-      .returning(fields),
+    handle.with(announced).update(queues).set({ pausedAt: null }).from(sql`announced`).where(resumed).returning(fields),
   );
 }

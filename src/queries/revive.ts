@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Binding } from "./binding.ts";
 import { noClaim } from "./held.ts";
 import { announcement } from "./notify.ts";
-import { lockName, primary, type Db, type Statement, statement } from "./statement.ts";
+import { type Db, lockName, primary, type Statement, statement } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
 import { checkTaskId } from "./task-id.ts";
 

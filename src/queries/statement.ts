@@ -1,4 +1,4 @@
-import { type QueryPromise, type SQL, type Table, getTableName, sql } from "drizzle-orm";
+import { getTableName, type QueryPromise, type SQL, sql, type Table } from "drizzle-orm";
 import type { withReplicas } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 
@@ -41,7 +41,11 @@ export function statement<Row>(builder: unknown): Statement<Row> {
  */
 export function primary(call: string, db: Db): DrizzleDb {
   const handle = (db as (Db & { $primary?: Db }) | undefined)?.$primary ?? db;
-  if (typeof handle?.select === "function" && typeof handle.$with === "function" && "refreshMaterializedView" in handle) {
+  if (
+    typeof handle?.select === "function" &&
+    typeof handle.$with === "function" &&
+    "refreshMaterializedView" in handle
+  ) {
     return handle as unknown as DrizzleDb;
   }
   throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");

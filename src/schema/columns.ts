@@ -1,10 +1,10 @@
 import {
   bigint,
+  boolean,
   integer,
   type jsonb,
   type PgBigInt53Builder,
   type pgTable,
-  boolean,
   smallint,
   text,
   timestamp,

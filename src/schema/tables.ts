@@ -3,8 +3,8 @@ import {
   check,
   index,
   type PgSchema,
-  pgTable,
   type PgTableExtraConfigValue,
+  pgTable,
   primaryKey,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
@@ -77,7 +77,9 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
     index(`${prefix}tasks_lease`).on(t.queue, t.leaseUntil).where(sql`${t.status} = 'running'`),
     uniqueIndex(`${prefix}tasks_hash`).on(t.queue, t.hash).where(sql`${t.hashHeld}`),
     uniqueIndex(`${prefix}tasks_key`).on(t.queue, t.key).where(sql`${t.key} is not null`),
-    index(`${prefix}tasks_finished`).on(t.queue, t.status, t.finishedAt).where(sql`${t.status} in ('completed', 'failed')`),
+    index(`${prefix}tasks_finished`)
+      .on(t.queue, t.status, t.finishedAt)
+      .where(sql`${t.status} in ('completed', 'failed')`),
     ...(extraConfig ? extraConfig(t as unknown as Self<Extra>) : []),
   ]);
   const queues = table(`${prefix}queues`, queueColumns());

@@ -41,7 +41,12 @@ function lengthOf(duration: unknown): number {
     const parts = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(duration);
     return parts ? Number(parts[1]) * unitLengths[parts[2] as Unit] : Number.NaN;
   }
-  if (typeof duration === "object" && duration !== null && "total" in duration && typeof duration.total === "function") {
+  if (
+    typeof duration === "object" &&
+    duration !== null &&
+    "total" in duration &&
+    typeof duration.total === "function"
+  ) {
     return Number(duration.total("milliseconds"));
   }
   return Number.NaN;

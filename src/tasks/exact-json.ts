@@ -14,7 +14,8 @@ const longest = 64 * 1024 * 1024;
 export function exactJson(value: unknown, root: string): string {
   check(value, root, [], 0);
   const json = JSON.stringify(value);
-  if (json.length > longest) throw new PayloadError(root, `too large: ${json.length} characters of JSON, over ${longest}`);
+  if (json.length > longest)
+    throw new PayloadError(root, `too large: ${json.length} characters of JSON, over ${longest}`);
   return json;
 }
 

@@ -13,7 +13,8 @@ const longestStack = 8_000;
 export function describeFailure(thrown: unknown): Failure {
   try {
     const error = withoutParameters(thrown);
-    if (typeof error !== "object" || error === null) return { name: "Error", message: storable(text(error), longestMessage) };
+    if (typeof error !== "object" || error === null)
+      return { name: "Error", message: storable(text(error), longestMessage) };
     const { name, message, stack } = error as Partial<Error>;
     const failure: Failure = {
       name: storable(typeof name === "string" && name ? name : "Error", 200),

@@ -9,11 +9,7 @@ const longestName = 512;
  */
 export function checkName(field: string, name: unknown): string {
   if (typeof name === "string" && name !== "" && isStorable(name) && fits(name)) return name;
-  throw new OptionsError(
-    field,
-    name,
-    `1 to ${longestName} UTF-8 bytes of well-formed text without NUL`,
-  );
+  throw new OptionsError(field, name, `1 to ${longestName} UTF-8 bytes of well-formed text without NUL`);
 }
 
 /** Whether Postgres can hold this text. */

@@ -11,7 +11,11 @@ function checked<T>(check: (field: string, value: T) => unknown) {
     try {
       check("", dataset.value as T);
     } catch (error) {
-      addIssue({ expected: error instanceof OptionsError ? expectedOf(error) : String(error), received: "", message: "" });
+      addIssue({
+        expected: error instanceof OptionsError ? expectedOf(error) : String(error),
+        received: "",
+        message: "",
+      });
     }
   });
 }

@@ -37,15 +37,6 @@ export function parsePayload<In, Out>(spec: Spec<In, Out>, task: { readonly payl
   return validate(spec, task.payload, "payload");
 }
 
-/**
- * JSON text of a payload that a handler changed: encoded where the spec tells how, then validated as input.
- *
- * @throws PayloadError as `encodePayload`
- */
-export function encodeChangedPayload<In, Out>(spec: Spec<In, Out>, payload: Out): string {
-  return encodePayload(spec, spec.encode ? spec.encode(payload) : payload).json;
-}
-
 function validate<In, Out>(spec: Spec<In, Out>, payload: unknown, root: string): Out {
   const result = spec.schema["~standard"].validate(payload);
   if (result instanceof Promise) {

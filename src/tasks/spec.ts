@@ -2,8 +2,15 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as v from "valibot";
 import { OptionsError } from "../errors.ts";
 import { type Duration, milliseconds } from "./duration.ts";
-import { checkOptions, durationOption, functionOption, nameOption, plainObjectOption, retriesOption } from "./options.ts";
 import type { JsonOnly } from "./json-only.ts";
+import {
+  checkOptions,
+  durationOption,
+  functionOption,
+  nameOption,
+  plainObjectOption,
+  retriesOption,
+} from "./options.ts";
 import { encodePayload } from "./payload.ts";
 
 /** Whether a hash is held as long as its row exists, or only until the task ends. */

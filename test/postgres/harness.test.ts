@@ -1,10 +1,20 @@
 import { existsSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { createDatabase, databaseUrl, type TestDatabase } from "./database.ts";
 import { isCommitReply, PostgresProxy } from "./proxy.ts";
 import { PostgresServer } from "./server.ts";
+
+const eventually = (assertion: () => Promise<void>): Promise<void> => vi.waitFor(assertion, { timeout: 15_000 });
+
+/** How many sessions of the database are or were last busy with a query. */
+const sessions = async (client: postgres.Sql, query: string): Promise<number> => {
+  const rows = await client`
+    SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND query LIKE ${`${query}%`} AND pid <> pg_backend_pid()`;
+  return rows.length;
+};
 
 const exists = async (client: postgres.Sql, database: string): Promise<boolean> =>
   (await client`SELECT 1 FROM pg_database WHERE datname = ${database}`).length === 1;
@@ -53,8 +63,8 @@ describe("a database per test file", () => {
       () => "finished",
       () => "severed",
     );
-    await vi.waitFor(async () => {
-      expect(await database.client`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'`).toHaveLength(1);
+    await eventually(async () => {
+      expect(await sessions(database.client, "SELECT pg_sleep")).toBe(1);
     });
     await database.end();
 
@@ -126,9 +136,8 @@ describe("a private server", () => {
       () => "finished",
       () => "severed",
     );
-    await vi.waitFor(async () => {
-      const query = "SELECT count(*) FROM generate_series%";
-      expect(await database.client`SELECT 1 FROM pg_stat_activity WHERE query LIKE ${query}`).toHaveLength(1);
+    await eventually(async () => {
+      expect(await sessions(database.client, "SELECT count(*) FROM generate_series")).toBe(1);
     });
     await server.kill();
 
@@ -164,25 +173,20 @@ describe("the proxy", () => {
     database = await createDatabase();
     await database.client`CREATE TABLE things (id int)`;
     proxy = await PostgresProxy.create(inject("postgresUrl"));
+  });
+  beforeEach(() => {
     client = postgres(proxy.url(database.name), { max: 1, backoff: () => 0 });
   });
   afterEach(async () => {
+    await client.end({ timeout: 0 });
     proxy.pass();
     proxy.cut();
     await database.client`DELETE FROM things`;
   });
   afterAll(async () => {
-    await client.end({ timeout: 0 });
     await proxy.close();
     await database.end();
   });
-
-  const sessions = async (): Promise<number> => {
-    const query = "%through the proxy%";
-    const rows = await database.client`
-      SELECT 1 FROM pg_stat_activity WHERE query LIKE ${query} AND pid <> pg_backend_pid()`;
-    return rows.length;
-  };
 
   test("passes everything on and counts connections", async () => {
     expect(await client`SELECT 1 AS one`).toEqual([{ one: 1 }]);
@@ -197,17 +201,17 @@ describe("the proxy", () => {
   test("tells the server when a client leaves", async () => {
     const leaving = postgres(proxy.url(database.name), { max: 1 });
     await leaving`SELECT 'through the proxy'`;
-    expect(await sessions()).toBe(1);
+    expect(await sessions(database.client, "SELECT 'through the proxy'")).toBe(1);
     await leaving.end();
-    await vi.waitFor(async () => expect(await sessions()).toBe(0));
+    await eventually(async () => expect(await sessions(database.client, "SELECT 'through the proxy'")).toBe(0));
   });
 
   test("breaks connections when cut, and lets the client back in", async () => {
     await client`SELECT 1`;
     const pending = client`SELECT pg_sleep(60)`;
     const failure = expect(pending).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
-    await vi.waitFor(async () => {
-      expect(await database.client`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'`).toHaveLength(1);
+    await eventually(async () => {
+      expect(await sessions(database.client, "SELECT pg_sleep")).toBe(1);
     });
     proxy.cut();
     await failure;
@@ -232,10 +236,10 @@ describe("the proxy", () => {
     await answer;
 
     // The client gave up, but the server has not heard: it still holds the session open.
-    expect(await sessions()).toBe(1);
+    expect(await sessions(database.client, "SELECT 'through the proxy'")).toBe(1);
     expect(await database.client`SELECT * FROM things`).toHaveLength(0);
     proxy.cut();
-    await vi.waitFor(async () => expect(await sessions()).toBe(0));
+    await eventually(async () => expect(await sessions(database.client, "SELECT 'through the proxy'")).toBe(0));
   });
 
   test("passes again after a blackhole, for new connections", async () => {

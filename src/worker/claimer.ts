@@ -1,0 +1,50 @@
+import { type Claimed, type ClaimToken, newClaimToken } from "../queries/claimed.ts";
+import { isCut } from "./fault.ts";
+import type { Host, Registration } from "./host.ts";
+
+/** A claim whose reply never came: its tasks may be held by nobody. */
+interface UnansweredClaim {
+  readonly token: ClaimToken;
+  /** When its lease is over and the reaper has it, as `performance.now()`. */
+  readonly endsAt: number;
+}
+
+/** Claims tasks of one spec, and gives back what it claimed without learning it. */
+export class Claimer {
+  readonly #host: Host;
+  readonly #registration: Registration;
+  #unanswered: UnansweredClaim[] = [];
+
+  constructor(host: Host, registration: Registration) {
+    this.#host = host;
+    this.#registration = registration;
+  }
+
+  async claim(limit: number): Promise<{ tasks: Claimed[]; sentAt: number }> {
+    const { db, pgqueue, workerId } = this.#host;
+    const { spec } = this.#registration;
+    if (this.#unanswered.length > 0) await this.recover();
+    const token = newClaimToken();
+    const sentAt = performance.now();
+    try {
+      return { tasks: await pgqueue.claim(db, spec, { limit, workerId, token }), sentAt };
+    } catch (error) {
+      if (isCut(error)) this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration });
+      throw error;
+    }
+  }
+
+  async release(tasks: readonly Claimed[]): Promise<void> {
+    if (tasks.length > 0) await this.#host.pgqueue.release(this.#host.db, this.#registration.spec, tasks);
+  }
+
+  /**
+   * Releases by token. Each token is kept and tried again until its lease is over, since the server may have been still
+   * at work on the claim when the connection was cut.
+   */
+  async recover(): Promise<void> {
+    const { db, pgqueue } = this.#host;
+    this.#unanswered = this.#unanswered.filter(({ endsAt }) => endsAt > performance.now());
+    for (const { token } of this.#unanswered) await pgqueue.releaseClaim(db, this.#registration.spec, token);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Pgqueue } from "../queries/pgqueue.ts";
+import type { Db } from "../queries/statement.ts";
+import type { Spec } from "../tasks/spec.ts";
+import type { WorkerEvent } from "./event.ts";
+import type { Handler } from "./handler.ts";
+
+/** What every part of one worker shares. */
+export interface Host {
+  readonly db: Db;
+  readonly pgqueue: Pgqueue<any, any>;
+  readonly workerId: string;
+  /** Fires when the worker stops: nothing new is begun. */
+  readonly closing: AbortSignal;
+  report(event: WorkerEvent): void;
+}
+
+/** A spec and what runs its tasks. */
+export interface Registration {
+  readonly spec: Spec;
+  readonly handler: Handler<any, any>;
+}

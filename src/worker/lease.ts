@@ -1,0 +1,63 @@
+import { LeaseExpiredError } from "../errors.ts";
+import type { Claimed } from "../queries/claimed.ts";
+import type { Spec } from "../tasks/spec.ts";
+import { longestTimer } from "./pause.ts";
+
+/**
+ * A lease as this process sees it, by its own monotonic clock. It counts from just before the claim was sent, so that it
+ * never ends later here than in Postgres.
+ */
+export class Lease {
+  /** When it ends, as `performance.now()`. */
+  endsAt: number;
+  readonly #controller = new AbortController();
+  readonly #spec: Spec;
+  readonly #task: Claimed;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(spec: Spec, task: Claimed, sentAt: number) {
+    this.#spec = spec;
+    this.#task = task;
+    this.endsAt = sentAt + spec.leaseDuration;
+  }
+
+  /** Fires when the handler should stop: `finalizeBuffer` before the end, when the claim is lost, or at `stop`. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether there is time left to run a handler in. */
+  get isUsable(): boolean {
+    return !this.signal.aborted && this.#timeLeft() > 0;
+  }
+
+  /** From now on the signal fires by itself. */
+  watch(): void {
+    clearTimeout(this.#timer);
+    const left = this.#timeLeft();
+    this.#timer = setTimeout(() => this.#check(), Math.max(0, Math.min(left, longestTimer)));
+  }
+
+  extend(sentAt: number, duration: number): void {
+    this.endsAt = Math.max(this.endsAt, sentAt + duration);
+    this.watch();
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+    this.release();
+  }
+
+  release(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #check(): void {
+    if (this.#timeLeft() > 0) return this.watch();
+    this.abort(new LeaseExpiredError(this.#spec.queue, this.#task.id));
+  }
+
+  #timeLeft(): number {
+    return this.endsAt - this.#spec.finalizeBuffer - performance.now();
+  }
+}

@@ -1,0 +1,99 @@
+import { Backoff } from "./backoff.ts";
+import type { Claimer } from "./claimer.ts";
+import { isConflict, isOutage } from "./fault.ts";
+import type { Host, Registration } from "./host.ts";
+import { pause } from "./pause.ts";
+import type { Runner } from "./runner.ts";
+import type { Slots } from "./slots.ts";
+import { Wake } from "./wake.ts";
+
+/** Feeds the runner of one spec: claims until nothing is due, then waits to be woken or for the poll interval. */
+export class Poller {
+  readonly #host: Host;
+  readonly #registration: Registration;
+  readonly #parts: { claimer: Claimer; runner: Runner; slots: Slots };
+  readonly #wake = new Wake();
+  readonly #backoff = new Backoff();
+  #dueAt = Number.POSITIVE_INFINITY;
+
+  constructor(host: Host, registration: Registration, parts: { claimer: Claimer; runner: Runner; slots: Slots }) {
+    this.#host = host;
+    this.#registration = registration;
+    this.#parts = parts;
+  }
+
+  /** Something may be due. */
+  wake(): void {
+    this.#wake.call();
+  }
+
+  /** Something will be due in so many milliseconds. */
+  expect(delay: number): void {
+    const dueAt = performance.now() + delay;
+    if (dueAt >= this.#dueAt) return;
+    this.#dueAt = dueAt;
+    this.wake();
+  }
+
+  /** Resolves when the worker stops. */
+  async run(): Promise<void> {
+    const { closing } = this.#host;
+    while (!closing.aborted) {
+      try {
+        while ((await this.take()) > 0);
+        this.#backoff.reset();
+      } catch (error) {
+        this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
+        if (isOutage(error)) {
+          await this.#backoff.wait(closing);
+          continue;
+        }
+      }
+      if (!closing.aborted) await this.#sleep();
+    }
+  }
+
+  async #sleep(): Promise<void> {
+    const { pollInterval } = this.#registration.spec;
+    const untilDue = Math.max(0, this.#dueAt - performance.now());
+    await this.#wake.wait(Math.min(pollInterval, untilDue));
+    if (performance.now() >= this.#dueAt) this.#dueAt = Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Claims once, as much as can run now, and starts it. Resolves to how much that was: 0 only when nothing is due, since a
+   * claim may be short because rows changed under it.
+   */
+  async take(): Promise<number> {
+    const { claimer, runner, slots } = this.#parts;
+    const taken = await slots.take(this.#registration.spec.kind === "ticker" ? 1 : mostAtOnce);
+    let used = 0;
+    try {
+      if (taken === 0) return 0;
+      const { tasks, sentAt } = await this.#claim(taken);
+      if (this.#host.closing.aborted) {
+        await claimer.release(tasks);
+        return 0;
+      }
+      for (const task of tasks) runner.start(task, sentAt);
+      used = tasks.length;
+      return used;
+    } finally {
+      slots.give(taken - used);
+    }
+  }
+
+  async #claim(limit: number): ReturnType<Claimer["claim"]> {
+    for (;;) {
+      try {
+        return await this.#parts.claimer.claim(limit);
+      } catch (error) {
+        if (!isConflict(error) || this.#host.closing.aborted) throw error;
+        await pause(Math.random() * longestConflictPause, this.#host.closing);
+      }
+    }
+  }
+}
+
+const mostAtOnce = 500;
+const longestConflictPause = 20;

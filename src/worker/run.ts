@@ -1,0 +1,13 @@
+import type { Claimed } from "../queries/claimed.ts";
+import type { Result } from "../tasks/result.ts";
+import type { Lease } from "./lease.ts";
+
+/** One claimed task on its way through this worker. */
+export interface Run {
+  readonly task: Claimed;
+  readonly lease: Lease;
+  /** When the handler began, as `performance.now()`; undefined before. */
+  beganAt?: number;
+  /** What the handler passed to `ctx.finalize`, in a transaction that may yet roll back. */
+  finalized?: Result;
+}

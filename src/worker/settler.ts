@@ -1,0 +1,155 @@
+import type { Outcome } from "../queries/finalize.ts";
+import { retry } from "../tasks/result.ts";
+import { transition } from "../tasks/transition.ts";
+import { isConflict, isCut, isOutage } from "./fault.ts";
+import type { Host, Registration } from "./host.ts";
+import type { Run } from "./run.ts";
+
+const largestBatch = 500;
+const firstDelay = 25;
+const longestDelay = 2_000;
+
+interface Settlement {
+  readonly run: Run;
+  outcome: Outcome;
+  readonly duration: number;
+  tries: number;
+  /** Whether an earlier try may have been committed without our learning it. */
+  isUncertain: boolean;
+  /** Whether the handler's own outcome could not be written, and its refusal is written instead. */
+  isReplaced: boolean;
+}
+
+/**
+ * Writes the outcomes of one spec: all that have gathered while the last batch was under way go together. What a batch
+ * did not apply is looked up and, where its row was only locked, tried again for as long as the lease lasts.
+ */
+export class Settler {
+  readonly #host: Host;
+  readonly #registration: Registration;
+  readonly #onPending: (delay: number) => void;
+  #gathered: Settlement[] = [];
+  #unsettled = 0;
+  #isFlushing = false;
+  #whenIdle: (() => void)[] = [];
+
+  /** `onPending` is told in how many milliseconds a settled task runs again. */
+  constructor(host: Host, registration: Registration, onPending: (delay: number) => void) {
+    this.#host = host;
+    this.#registration = registration;
+    this.#onPending = onPending;
+  }
+
+  settle(run: Run, outcome: Outcome, duration: number): void {
+    this.#unsettled++;
+    this.#gather({ run, outcome, duration, tries: 0, isUncertain: false, isReplaced: false });
+  }
+
+  /** Resolves when every outcome is written or given up. */
+  idle(): Promise<void> {
+    if (this.#unsettled === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #gather(settlement: Settlement): void {
+    this.#gathered.push(settlement);
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    // Not at once: handlers that end in the same turn of the event loop are settled together.
+    setImmediate(() => void this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#gathered.length > 0) await this.#write(this.#gathered.splice(0, largestBatch));
+    this.#isFlushing = false;
+  }
+
+  async #write(batch: Settlement[]): Promise<void> {
+    const { db, pgqueue } = this.#host;
+    const { spec } = this.#registration;
+    try {
+      const rows = await pgqueue.finalize(
+        db,
+        spec,
+        batch.map(({ outcome }) => outcome),
+      );
+      const applied = new Set(rows.map(({ id }) => id));
+      for (const settlement of batch) if (applied.has(settlement.run.task.id)) this.#settled(settlement);
+      const missed = batch.filter(({ run }) => !applied.has(run.task.id));
+      if (missed.length > 0) await this.#lookUp(missed);
+    } catch (error) {
+      await this.#recover(batch, error);
+    }
+  }
+
+  async #lookUp(missed: Settlement[]): Promise<void> {
+    const { db, pgqueue } = this.#host;
+    const tasks = missed.map(({ run }) => run.task);
+    let holdings: Awaited<ReturnType<typeof pgqueue.heldBy>>;
+    try {
+      holdings = await pgqueue.heldBy(db, this.#registration.spec, tasks);
+    } catch (error) {
+      this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
+      for (const settlement of missed) this.#later(settlement);
+      return;
+    }
+    for (const [i, settlement] of missed.entries()) {
+      if (holdings[i]?.holding === "busy") this.#later(settlement);
+      else this.#over(settlement);
+    }
+  }
+
+  async #recover(batch: Settlement[], error: unknown): Promise<void> {
+    const [first] = batch;
+    if (isOutage(error) || isConflict(error)) {
+      this.#reportError(error);
+      for (const settlement of batch) {
+        settlement.isUncertain ||= isCut(error);
+        this.#later(settlement);
+      }
+    } else if (batch.length > 1) {
+      for (const settlement of batch) await this.#write([settlement]);
+    } else if (first && !first.isReplaced) {
+      this.#reportError(error);
+      first.isReplaced = true;
+      first.outcome = { task: first.outcome.task, result: retry(error) };
+      await this.#write([first]);
+    } else if (first) {
+      this.#reportError(error);
+      this.#over(first);
+    }
+  }
+
+  /** Once more after a while; a task whose lease is over by then is somebody else's. */
+  #later(settlement: Settlement): void {
+    if (performance.now() >= settlement.run.lease.endsAt) return this.#over(settlement);
+    const delay = Math.min(firstDelay * 2 ** settlement.tries++, longestDelay);
+    setTimeout(() => this.#gather(settlement), delay);
+  }
+
+  #settled({ run, outcome, duration }: Pick<Settlement, "run" | "outcome" | "duration">): void {
+    const { id, queue } = run.task;
+    this.#host.report({ type: "settled", queue, taskId: id, result: outcome.result.type, duration });
+    const { status, delay } = transition(this.#registration.spec, run.task, outcome.result);
+    if (status === "pending" && delay !== null) this.#onPending(delay);
+    this.#close();
+  }
+
+  /** The claim ended without this outcome: by the handler's own `ctx.finalize`, by an earlier try, or by another holder. */
+  #over({ run, outcome, duration, isUncertain }: Settlement): void {
+    const { id, queue } = run.task;
+    if (run.finalized) return this.#settled({ run, outcome: { ...outcome, result: run.finalized }, duration });
+    this.#host.report({ type: isUncertain ? "unknown" : "lost", queue, taskId: id });
+    this.#close();
+  }
+
+  #close(): void {
+    this.#unsettled--;
+    if (this.#unsettled > 0) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #reportError(error: unknown): void {
+    this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
+  }
+}

@@ -1,0 +1,27 @@
+import { StaleClaimError } from "../errors.ts";
+import type { Host, Registration } from "./host.ts";
+import { repeat } from "./repeat.ts";
+import type { Runner } from "./runner.ts";
+
+/** Tells handlers to stop whose task was disabled, removed or taken over: looks once a poll interval while any is at work. */
+export async function keepWatching(host: Host, { spec }: Registration, runner: Runner): Promise<void> {
+  const { db, pgqueue, closing } = host;
+  await repeat(spec.pollInterval, closing, async () => {
+    const runs = runner.working.filter(
+      (run) => !run.finalized && performance.now() - run.beganAt! > spec.pollInterval / 2,
+    );
+    if (runs.length === 0) return;
+    try {
+      const holdings = await pgqueue.heldBy(
+        db,
+        spec,
+        runs.map(({ task }) => task),
+      );
+      for (const [i, { task, lease }] of runs.entries()) {
+        if (holdings[i]?.holding !== "busy") lease.abort(new StaleClaimError(spec.queue, task.id));
+      }
+    } catch (error) {
+      host.report({ type: "error", during: "watch", queue: spec.queue, error });
+    }
+  });
+}
