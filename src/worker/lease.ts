@@ -53,8 +53,8 @@ export class Lease {
   }
 
   #check(): void {
-    if (this.#timeLeft() > 0) return this.watch();
-    this.abort(new LeaseExpiredError(this.#spec.queue, this.#task.id));
+    if (this.#timeLeft() > 0) this.watch();
+    else this.abort(new LeaseExpiredError(this.#spec.queue, this.#task.id));
   }
 
   #timeLeft(): number {
