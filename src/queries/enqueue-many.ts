@@ -121,12 +121,12 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   }
   // Here "active" dedup reads first too: a holder that ends meanwhile is found gone by readHolders, and inserted after all.
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
-    ${notifies.onInsert ? sql`cross join announced` : sql``}
+    cross join announced
     where not exists (select 1 from ${tasks} as holder
       where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held)
     order by position`;
-  const announced = announcement(handle, sql`${spec.queue}::text`);
-  const inserted = await insertTasks(binding, notifies.onInsert ? handle.with(announced) : handle, values, {
+  const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`);
+  const inserted = await insertTasks(binding, handle.with(announced), values, {
     source,
     unique: "hash",
   }).returning({ id: tasks.id, status: tasks.status, hash: tasks.hash });

@@ -21,14 +21,14 @@ export function extendLease(
   const until = after(milliseconds("extendLease.duration", duration, 1));
   const handle = primary("extendLease", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${until} as until`);
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
 
   return statement(
     handle
       .with(rows)
       .update(tasks)
-      .set({ leaseUntil: sql`greatest(held.until, ${tasks.leaseUntil})` })
-      .from(sql`held`)
+      .set({ leaseUntil: sql`greatest(clock.until, ${tasks.leaseUntil})` })
+      .from(sql`(select ${until} as until) as clock`)
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id, leaseUntil: tasks.leaseUntil }),
   );

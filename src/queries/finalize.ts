@@ -8,7 +8,7 @@ import { type Transition, transition } from "../tasks/transition.ts";
 import type { Binding } from "./binding.ts";
 import type { Claimed } from "./claimed.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { checkClaims, documentOf, fence, held, isHeld, noClaim } from "./held.ts";
+import { checkClaims, documentOf, fence, held, noClaim } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** How a claimed task ended. */
@@ -25,7 +25,7 @@ export function finalize(
   db: Db,
   spec: Spec,
   outcomes: Outcome | readonly Outcome[],
-  lock?: { wait: boolean },
+  { wait = false } = {},
 ): Statement<{ id: number }> {
   const { tasks } = binding;
   const document = outcomeDocument(spec, Array.isArray(outcomes) ? outcomes : [outcomes as Outcome]);
@@ -38,7 +38,7 @@ export function finalize(
       (doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime)}) as failure,
       ${statementTime} as at,
       ${statementTime} + (doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
-  const rows = held(binding, handle, spec, document, columns, lock);
+  const rows = held(binding, handle, spec, document, { columns, wait });
 
   return statement(
     handle
@@ -56,7 +56,7 @@ export function finalize(
         ...noClaim,
       })
       .from(sql`held`)
-      .where(isHeld(binding, spec))
+      .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = held.id`)
       .returning({ id: tasks.id }),
   );
 }

@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
@@ -18,14 +17,13 @@ export function markStarted(
   checkClaims("markStarted.tasks", spec, list);
   const handle = primary("markStarted", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${statementTime} as at`);
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
 
   return statement(
     handle
       .with(rows)
       .update(tasks)
-      .set({ startedAt: sql`held.at` })
-      .from(sql`held`)
+      .set({ startedAt: statementTime })
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id }),
   );

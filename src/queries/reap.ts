@@ -34,23 +34,21 @@ export function reap(
   const handle = primary("reap", db);
 
   const expired = handle.$with("expired", { id: sql<number>`id` }).as(sql`
-    select ${tasks.id} as id, ${statementTime} as at,
-      case when ${tasks.attempt} > 1 and ${tasks.startedAt} is null then 'unstarted'
-        when ${tasks.attempt} > coalesce(${tasks.maxRetries}, ${spec.maxRetries}::int) then 'over'
-        else 'again' end as verdict
-    from ${tasks}
+    select ${tasks.id} as id from ${tasks}
     where ${ofSpec(binding, spec)} and ${tasks.status} = 'running' and ${tasks.leaseUntil} < ${statementTime}
     order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int
     for no key update skip locked`);
 
+  const isUnstarted = sql`${tasks.attempt} > 1 and ${tasks.startedAt} is null`;
+  const isOver = sql`${tasks.attempt} > coalesce(${tasks.maxRetries}, ${spec.maxRetries}::int)`;
   const over = whenOver(spec);
   const spread = sql`(${tasks.id} + ${tasks.claims}) % 16 / 16.0 * ${Math.max(spec.retryDelay, 1_000)}::float8`;
   const backoff = sql`least(${tasks.attempt} * ${spec.retryDelay}::float8, ${longestDuration}::float8)`;
-  const failure = sql`case when expired.verdict <> 'unstarted' then jsonb_build_object(
-      'attempt', ${tasks.attempt}, 'at', ${isoText(sql`expired.at`)}, 'name', 'LeaseExpiredError',
+  const failure = sql`case when not (${isUnstarted}) then jsonb_build_object(
+      'attempt', ${tasks.attempt}, 'at', ${isoText(sql`clock.at`)}, 'name', 'LeaseExpiredError',
       'message', 'the lease ran out' || coalesce(' while ' || ${tasks.claimedBy} || ' held it', '')) end`;
   const byVerdict = (unstarted: SQL, overValue: SQL, again: SQL) =>
-    sql`case expired.verdict when 'unstarted' then ${unstarted} when 'over' then ${overValue} else ${again} end`;
+    sql`case when ${isUnstarted} then ${unstarted} when ${isOver} then ${overValue} else ${again} end`;
 
   return statement(
     handle
@@ -59,17 +57,14 @@ export function reap(
       .set({
         status: byVerdict(sql`'pending'`, over.status, sql`'pending'`),
         attempt: byVerdict(sql`${tasks.attempt} - 1`, over.attempt ?? sql`${tasks.attempt}`, sql`${tasks.attempt}`),
-        runAt: sql`coalesce(expired.at + ${byVerdict(spread, over.delay, backoff)} * interval '1 millisecond', ${tasks.runAt})`,
-        hashHeld: sql`${tasks.hashHeld} and not (${over.releasesHash} and expired.verdict = 'over')`,
+        runAt: sql`coalesce(clock.at + ${byVerdict(spread, over.delay, backoff)} * interval '1 millisecond', ${tasks.runAt})`,
+        hashHeld: sql`${tasks.hashHeld} and not (${over.releasesHash} and ${isOver} and not (${isUnstarted}))`,
         errors: withFailure(binding, failure),
-        finishedAt: sql`case when ${byVerdict(sql`'pending'`, over.status, sql`'pending'`)} = 'failed' then expired.at end`,
+        finishedAt: sql`case when ${byVerdict(sql`'pending'`, over.status, sql`'pending'`)} = 'failed' then clock.at end`,
         ...noClaim,
       })
-      .from(sql`expired`)
-      .where(
-        sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = expired.id
-          and ${tasks.id} = any(array(select id from expired))`,
-      )
+      .from(sql`(select ${statementTime} as at) as clock`)
+      .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from expired))`)
       .returning({ id: tasks.id, status: tasks.status }),
   );
 }

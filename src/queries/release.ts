@@ -18,15 +18,20 @@ export function release(
   checkClaims("release.tasks", spec, list);
   const handle = primary("release", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)), sql`${tasks.attempt} as attempt`);
-  const announced = announcement(handle, sql`${spec.queue}::text`, sql`from (select 1 from held limit 1) as any_held`);
+  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
+  const announced = announcement(
+    handle,
+    notifies.onUpdate,
+    sql`${spec.queue}::text`,
+    sql`from (select 1 from held limit 1) as any_held`,
+  );
 
   return statement(
     handle
-      .with(...(notifies.onUpdate ? [rows, announced] : [rows]))
+      .with(rows, announced)
       .update(tasks)
-      .set({ ...released, attempt: sql`greatest(held.attempt - 1, 0)` })
-      .from(notifies.onUpdate ? sql`held cross join announced` : sql`held`)
+      .set({ ...released, attempt: sql`greatest(${tasks.attempt} - 1, 0)` })
+      .from(sql`announced`)
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id }),
   );

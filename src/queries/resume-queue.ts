@@ -8,13 +8,14 @@ import { type Db, primary, type Statement, statement } from "./statement.ts";
 export function resumeQueue({ queues, notifies }: Binding, db: Db, queue: Queue): Statement<QueueState> {
   const name = queueName("resumeQueue", queue);
   const handle = primary("resumeQueue", db);
-  const fields = { queue: queues.queue, pausedAt: queues.pausedAt };
-  const resumed = eq(queues.queue, name);
-  if (!notifies.onUpdate) {
-    return statement(handle.update(queues).set({ pausedAt: null }).where(resumed).returning(fields));
-  }
-  const announced = announcement(handle, sql`${name}::text`);
+  const announced = announcement(handle, notifies.onUpdate, sql`${name}::text`);
   return statement(
-    handle.with(announced).update(queues).set({ pausedAt: null }).from(sql`announced`).where(resumed).returning(fields),
+    handle
+      .with(announced)
+      .update(queues)
+      .set({ pausedAt: null })
+      .from(sql`announced`)
+      .where(eq(queues.queue, name))
+      .returning({ queue: queues.queue, pausedAt: queues.pausedAt }),
   );
 }

@@ -27,11 +27,11 @@ export function revive(
       select 1 from ${tasks} as other
       where other.queue = ${tasks.queue} and other.hash = ${tasks.hash} and other.hash_held))
     for no key update of ${lockName(tasks)}`);
-  const announced = announcement(handle, sql`queue`, sql`from revived`);
+  const announced = announcement(handle, notifies.onUpdate, sql`queue`, sql`from revived`);
 
   return statement(
     handle
-      .with(...(notifies.onUpdate ? [revived, announced] : [revived]))
+      .with(revived, announced)
       .update(tasks)
       .set({
         status: sql`'pending'`,
@@ -41,7 +41,7 @@ export function revive(
         finishedAt: null,
         ...noClaim,
       })
-      .from(notifies.onUpdate ? sql`revived cross join announced` : sql`revived`)
+      .from(sql`revived cross join announced`)
       .where(sql`${tasks.queue} = revived.queue and ${tasks.id} = revived.id`)
       .returning(taskFields(binding)),
   );

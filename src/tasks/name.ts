@@ -13,7 +13,7 @@ export function checkName(field: string, name: unknown): string {
 }
 
 /** Whether Postgres can hold this text. */
-export function isStorable(text: string): boolean {
+function isStorable(text: string): boolean {
   return !text.includes("\0") && text.isWellFormed();
 }
 

@@ -16,7 +16,7 @@ import { encodePayload } from "./payload.ts";
 /** Whether a hash is held as long as its row exists, or only until the task ends. */
 export type Dedup = "retained" | "active";
 
-export interface TaskOptions<S extends StandardSchemaV1> {
+interface TaskOptions<S extends StandardSchemaV1> {
   /** Name of the queue: 1 to 512 UTF-8 bytes. Required. */
   queue: string;
   /** A Standard Schema (Valibot, Zod, ArkType, …) that validates synchronously. Its input is stored, its output handled. */

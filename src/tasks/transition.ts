@@ -40,7 +40,7 @@ export function transition(spec: Spec, run: Run, result: Result): Transition {
   return { ...ended(spec, run, "failed", false), failure };
 }
 
-export function hasTriesLeft(spec: Spec, run: Run): boolean {
+function hasTriesLeft(spec: Spec, run: Run): boolean {
   return run.attempt <= (run.maxRetries ?? spec.maxRetries);
 }
 
