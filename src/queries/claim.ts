@@ -80,10 +80,16 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         payload: tasks.payload,
         token: tasks.claimToken,
         claims: tasks.claims,
-        crashed: sql<boolean>`coalesce(${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError', false)`.as("crashed"),
+        crashed: lastRunWasReaped(binding).as("crashed"),
         columns: extra,
       }),
   );
+}
+
+/** Only `reap` records the error without a stack; a handler that throws the reason of its signal has one. */
+function lastRunWasReaped({ tasks }: Binding): SQL<boolean> {
+  return sql<boolean>`coalesce(
+    ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
 }
 
 /** Drizzle evaluates a parameter's encoder at each await, so a builder awaited twice hands out two tokens. */

@@ -22,7 +22,7 @@ export interface Claimed<Payload = unknown, Columns = {}> {
   readonly token: ClaimToken;
   /** How often this row was ever claimed; with the token, the fence of this claim. */
   readonly claims: number;
-  /** Whether the latest recorded failure is an expired lease: its process may have died of this task. */
+  /** Whether the last run that failed was ended by `reap`: its process may have died of this task. */
   readonly crashed: boolean;
 }
 

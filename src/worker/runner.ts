@@ -15,10 +15,13 @@ import { changeDetector } from "./snapshot.ts";
 
 interface Shared {
   readonly slots: Slots;
-  /** For tasks whose last run ended with its process: one at a time, so that a deadly one takes nobody with it. */
+  /** For tasks whose last run was ended by the reaper: a deadly one must take nobody with it again. */
   readonly suspects: Lane;
   readonly settler: Settler;
 }
+
+/** A suspect that has run so long without killing the process lets the next one begin beside it. */
+const longestQuarantine = 10_000;
 
 /** Runs the claimed tasks of one spec. */
 export class Runner {
@@ -59,12 +62,14 @@ export class Runner {
     const { task, lease } = run;
     lease.watch();
     const leave = task.crashed ? await suspects.enter(AbortSignal.any([this.#host.closing, lease.signal])) : undefined;
+    const quarantine = leave && setTimeout(leave, longestQuarantine);
     try {
       if (await this.#mayBegin(run)) await this.#work(run);
       else await this.#release(run);
     } catch (error) {
       this.#report(error);
     } finally {
+      clearTimeout(quarantine);
       leave?.();
       lease.release();
       this.#runs.delete(run);
