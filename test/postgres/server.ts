@@ -1,8 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes, randomInt } from "node:crypto";
 import { chown, mkdtemp, rm, writeFile } from "node:fs/promises";
-import type { Socket } from "node:net";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";

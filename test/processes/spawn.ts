@@ -1,5 +1,4 @@
-import type { Serializable } from "node:child_process";
-import { fork } from "node:child_process";
+import { fork, type Serializable } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,7 +8,7 @@ export interface SpawnOptions {
   env?: Record<string, string>;
 }
 
-export interface Exit {
+interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
