@@ -3,7 +3,7 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 import { ConflictError, OptionsError } from "../errors.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { statementTime } from "./clock.ts";
+import { moment, statementTime } from "./clock.ts";
 import { type Enqueued, hiddenHolder } from "./enqueue.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { extraValues, insertTasks } from "./insertion.ts";
@@ -18,6 +18,8 @@ const mostRounds = 5;
 interface Row {
   readonly hash: string | null;
   readonly json: string;
+  readonly runAt: Date | undefined;
+  readonly delay: number;
   /** The user's own columns that it sets. */
   readonly extra: readonly string[];
   enqueued?: Enqueued;
@@ -64,7 +66,7 @@ export async function enqueueMany(
 /** All callers insert their hashes in the same order, so that overlapping batches wait for each other without a deadlock. */
 function chunksOf(rows: readonly Row[]): Row[][] {
   const sorted = rows.toSorted(
-    (a, b) => compare(a.extra.join(), b.extra.join()) || compare(a.hash ?? "", b.hash ?? ""),
+    (a, b) => compare(a.hash ?? "", b.hash ?? "") || compare(a.extra.join(), b.extra.join()),
   );
   const chunks: Row[][] = [];
   let characters = 0;
@@ -121,16 +123,23 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   }
   // Here "active" dedup reads first too: a holder that ends meanwhile is found gone by readHolders, and inserted after all.
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
-    cross join announced
+    left join announced on true
     where not exists (select 1 from ${tasks} as holder
       where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held)
     order by position`;
-  const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`);
+  const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
   const inserted = await insertTasks(binding, handle.with(announced), values, {
     source,
     unique: "hash",
   }).returning({ id: tasks.id, status: tasks.status, hash: tasks.hash });
   assignInserted(spec, rows, inserted);
+}
+
+/** By the clock of Postgres. */
+function oneIsDue(rows: readonly Row[]): SQL {
+  if (rows.some(({ runAt, delay }) => !runAt && delay === 0)) return sql`true`;
+  const times = rows.flatMap(({ runAt }) => runAt?.getTime() ?? []);
+  return times.length > 0 ? sql`${moment(new Date(Math.min(...times)))} <= ${statementTime}` : sql`false`;
 }
 
 /** Rows with a hash are known by it; the others got their ids in the order of the document. */
@@ -180,7 +189,7 @@ function toRow(call: string, binding: Binding, task: NewTask): Row {
   );
   const runAt = task.runAt ? `"runAt":${JSON.stringify(task.runAt)},` : "";
   const json = `{${runAt}"delay":${task.delay},"hash":${JSON.stringify(task.hash)},"priority":${task.priority},"maxRetries":${task.maxRetries},"meta":${task.meta},"payload":${task.payload},"columns":${JSON.stringify(Object.fromEntries(columns))}}`;
-  return { hash: task.hash, json, extra: Object.keys(values).sort() };
+  return { hash: task.hash, json, runAt: task.runAt, delay: task.delay, extra: Object.keys(values).sort() };
 }
 
 /** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
@@ -194,9 +203,24 @@ function driverText(field: string, column: PgColumn, value: unknown): unknown {
   return typeof encoded === "bigint" ? String(encoded) : encoded;
 }
 
+/**
+ * The type that a column's text is read as. A cast to a type with a length would cut the text short, where an insert
+ * refuses it; and a serial is no type.
+ */
 function typeOf(column: PgColumn): SQL {
-  const { enum: pgEnum } = column as PgColumn & { enum?: { schema?: string; enumName?: string } };
-  if (!pgEnum?.enumName) return sql.raw(column.getSQLType());
-  const name = sql.identifier(pgEnum.enumName);
-  return pgEnum.schema ? sql`${sql.identifier(pgEnum.schema)}.${name}` : sql`${name}`;
+  const [, type = "", dimensions = ""] = /^(.*?)((?:\[\d*\])*)$/.exec(column.getSQLType()) ?? [];
+  let element = column as PgColumn & { baseColumn?: PgColumn; enum?: { schema?: string; enumName?: string } };
+  while (element.baseColumn) element = element.baseColumn;
+  return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions)}`;
+}
+
+function enumName({ schema, enumName }: { schema?: string; enumName?: string } = {}): SQL | undefined {
+  if (!enumName) return undefined;
+  return schema ? sql`${sql.identifier(schema)}.${sql.identifier(enumName)}` : sql`${sql.identifier(enumName)}`;
+}
+
+function unbounded(type: string): string {
+  if (/^(var)?char\b/.test(type)) return "text";
+  if (/^bit\b/.test(type)) return "bit varying";
+  return { smallserial: "smallint", serial: "integer", bigserial: "bigint" }[type] ?? type;
 }

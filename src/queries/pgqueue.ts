@@ -1,13 +1,13 @@
-import type { TaskColumns, TaskKind, TaskStatus } from "../schema/columns.ts";
+import type { TaskStatus } from "../schema/columns.ts";
 import type { Duration } from "../tasks/duration.ts";
 import type { JobSpec, Spec, TickerSpec } from "../tasks/spec.ts";
 import type { ClaimOptions } from "./claim.ts";
 import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
 import type { Enqueued } from "./enqueue.ts";
-import type { BaseEnqueueOptions } from "./enqueue-options.ts";
 import type { Outcome } from "./finalize.ts";
 import type { Holding } from "./held-by.ts";
 import type { TaskFilter } from "./list-tasks.ts";
+import type { EnqueueOptions, OptionsArgument } from "./own-columns.ts";
 import type { QueueState } from "./pause-queue.ts";
 import type { PurgeOptions } from "./purge.ts";
 import type { Queue } from "./queue-name.ts";
@@ -15,42 +15,6 @@ import type { ReapOptions } from "./reap.ts";
 import type { Db, Statement } from "./statement.ts";
 import type { QueueStats } from "./stats.ts";
 import type { Task } from "./task.ts";
-
-/** Any task table made by `pgqueueTables`, whatever columns you added. */
-export interface AnyTasks {
-  readonly $inferSelect: {
-    id: number;
-    queue: string;
-    kind: TaskKind;
-    status: TaskStatus;
-    payload: unknown;
-    claimToken: string | null;
-  };
-  readonly $inferInsert: { queue: string };
-  readonly _: { readonly columns: { [K in keyof TaskColumns]: unknown } };
-}
-
-/** Any queue table made by `pgqueueTables`. */
-export interface AnyQueues {
-  readonly $inferSelect: { queue: string; pausedAt: Date | null };
-}
-
-type Flat<T> = { [K in keyof T]: T[K] } & {};
-/** Your own columns as selected. */
-export type ExtraSelect<T extends AnyTasks> = Flat<Omit<T["$inferSelect"], keyof TaskColumns>>;
-/** Your own columns as inserted. */
-export type ExtraInsert<T extends AnyTasks> = Flat<Omit<T["$inferInsert"], keyof TaskColumns>>;
-
-type ColumnsOption<Insert> = [keyof Insert] extends [never]
-  ? { columns?: never }
-  : {} extends Insert
-    ? { columns?: Insert }
-    : { columns: Insert };
-
-/** Options of an enqueue; `columns` is required where a column of yours is. */
-export type EnqueueOptions<Insert = {}> = Omit<BaseEnqueueOptions, "columns"> & ColumnsOption<Insert>;
-type OptionsArgument<Insert> =
-  {} extends ColumnsOption<Insert> ? [options?: EnqueueOptions<Insert>] : [options: EnqueueOptions<Insert>];
 
 /**
  * Every statement, bound to one pair of tables. `db` is a database or a transaction of any Drizzle Postgres driver; the

@@ -153,10 +153,11 @@ export class Engine {
   }
 
   #abandon(): void {
-    for (const { runner } of this.#lines) {
+    for (const { runner, settler } of this.#lines) {
       for (const { task } of runner.working) {
         this.#host.report({ type: "abandoned", queue: task.queue, taskId: task.id });
       }
+      settler.abandon();
     }
   }
 }

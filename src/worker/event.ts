@@ -8,7 +8,7 @@ export type WorkerEvent =
   | { type: "lost"; queue: string; taskId: number }
   /** The connection was cut while the outcome was written, and it cannot be told whether it was applied. */
   | { type: "unknown"; queue: string; taskId: number }
-  /** The handler still runs though `stop` has given up on it; the task keeps its lease and runs again after it. */
+  /** `stop` gave up on the handler, or on writing its outcome; the task keeps its lease and runs again after it. */
   | { type: "abandoned"; queue: string; taskId: number }
   /** Something failed that the worker goes on from. `during` says what it was doing. */
   | {

@@ -1,5 +1,5 @@
 import type { Outcome } from "../queries/finalize.ts";
-import { retry } from "../tasks/result.ts";
+import { type Result, retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
 import { isConflict, isCut, isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
@@ -20,6 +20,10 @@ interface Settlement {
   isReplaced: boolean;
 }
 
+type SettlementEnd =
+  | { type: "settled"; result: Result["type"]; duration: number }
+  | { type: "lost" | "unknown" | "abandoned" };
+
 /**
  * Writes the outcomes of one spec: all that have gathered while the last batch was under way go together. What a batch
  * did not apply is looked up and, where its row was only locked, tried again for as long as the lease lasts.
@@ -29,7 +33,7 @@ export class Settler {
   readonly #registration: Registration;
   readonly #onPending: (delay: number) => void;
   #gathered: Settlement[] = [];
-  #unsettled = 0;
+  readonly #open = new Set<Settlement>();
   #isFlushing = false;
   #whenIdle: (() => void)[] = [];
 
@@ -41,13 +45,21 @@ export class Settler {
   }
 
   settle(run: Run, outcome: Outcome, duration: number): void {
-    this.#unsettled++;
-    this.#gather({ run, outcome, duration, tries: 0, isUncertain: false, isReplaced: false });
+    const settlement = { run, outcome, duration, tries: 0, isUncertain: false, isReplaced: false };
+    this.#open.add(settlement);
+    this.#gather(settlement);
+  }
+
+  /** Leaves what is not written yet to the end of its lease. */
+  abandon(): void {
+    for (const settlement of this.#open) {
+      this.#close(settlement, { type: settlement.isUncertain ? "unknown" : "abandoned" });
+    }
   }
 
   /** Resolves when every outcome is written or given up. */
   idle(): Promise<void> {
-    if (this.#unsettled === 0) return Promise.resolve();
+    if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -122,30 +134,34 @@ export class Settler {
 
   /** Once more after a while; a task whose lease is over by then is somebody else's. */
   #later(settlement: Settlement): void {
+    if (!this.#open.has(settlement)) return;
     if (performance.now() >= settlement.run.lease.endsAt) return this.#over(settlement);
     const delay = Math.min(firstDelay * 2 ** settlement.tries++, longestDelay);
     setTimeout(() => this.#gather(settlement), delay);
   }
 
-  #settled({ run, outcome, duration }: Pick<Settlement, "run" | "outcome" | "duration">): void {
-    const { id, queue } = run.task;
-    this.#host.report({ type: "settled", queue, taskId: id, result: outcome.result.type, duration });
+  #settled(settlement: Settlement): void {
+    const { run, outcome, duration } = settlement;
     const { status, delay } = transition(this.#registration.spec, run.task, outcome.result);
     if (status === "pending" && delay !== null) this.#onPending(delay);
-    this.#close();
+    this.#close(settlement, { type: "settled", result: outcome.result.type, duration });
   }
 
   /** The claim ended without this outcome: by the handler's own `ctx.finalize`, by an earlier try, or by another holder. */
-  #over({ run, outcome, duration, isUncertain }: Settlement): void {
-    const { id, queue } = run.task;
-    if (run.finalized) return this.#settled({ run, outcome: { ...outcome, result: run.finalized }, duration });
-    this.#host.report({ type: isUncertain ? "unknown" : "lost", queue, taskId: id });
-    this.#close();
+  #over(settlement: Settlement): void {
+    const { run, outcome, isUncertain } = settlement;
+    if (run.finalized) {
+      settlement.outcome = { ...outcome, result: run.finalized };
+      return this.#settled(settlement);
+    }
+    this.#close(settlement, { type: isUncertain ? "unknown" : "lost" });
   }
 
-  #close(): void {
-    this.#unsettled--;
-    if (this.#unsettled > 0) return;
+  #close(settlement: Settlement, end: SettlementEnd): void {
+    if (!this.#open.delete(settlement)) return;
+    const { id, queue } = settlement.run.task;
+    this.#host.report({ ...end, queue, taskId: id });
+    if (this.#open.size > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
