@@ -18,7 +18,7 @@ const duplicateTable = "42P07";
  */
 export async function migrate(db: Db): Promise<void> {
   const migrations = await packagedMigrations();
-  await primary("migrate", db).transaction(async (transaction) => {
+  const run = async (transaction: unknown) => {
     const tx = transaction as unknown as DrizzleDb;
     await tx.execute(sql`select pg_advisory_xact_lock(${lock}::bigint)`);
     const applied = await appliedMigrations(tx);
@@ -26,7 +26,9 @@ export async function migrate(db: Db): Promise<void> {
       for (const statement of statements) await tx.execute(sql.raw(statement)).catch(explain);
       await tx.execute(sql`insert into ${sql.identifier(journal)} (name) values (${name})`);
     }
-  });
+  };
+  // At a stricter level the transaction would not see what others committed while it waited for the lock.
+  await primary("migrate", db).transaction(run, { isolationLevel: "read committed" });
 }
 
 async function appliedMigrations(tx: DrizzleDb): Promise<Set<string>> {

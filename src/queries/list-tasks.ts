@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, type SQL } from "drizzle-orm";
+import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import * as v from "valibot";
 import { type TaskKind, type TaskStatus, taskKinds, taskStatuses } from "../schema/columns.ts";
 import { checkOptions, integerOption } from "../tasks/options.ts";
@@ -43,7 +43,7 @@ export function listTasks(binding: Binding, db: Db, filter: TaskFilter = {}): St
           status && eq(tasks.status, status),
           kind && eq(tasks.kind, kind),
           before === undefined ? undefined : lt(tasks.id, before),
-          where,
+          where && sql`(${where})`,
         ),
       )
       .orderBy(desc(tasks.id))

@@ -1,4 +1,5 @@
-import { getTableName } from "drizzle-orm";
+import { getTableColumns, getTableName, type Table } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { SchemaError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
 
@@ -19,26 +20,68 @@ export function withSchemaErrors<T>(binding: Binding, statement: T): T {
 
 function explained({ tasks, queues }: Binding, error: unknown): unknown {
   const { code, message = "" } = databaseError(error);
-  const table = [tasks, queues].map(getTableName).find((name) => message.includes(name)) ?? getTableName(tasks);
-  if (code === undefinedTable && message.includes(table)) {
-    return new SchemaError(
-      table,
-      `table "${table}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
-      error,
-    );
+  const tables: readonly Table[] = [tasks, queues];
+  if (code === undefinedTable) {
+    // The same code stands for a name that is missing in a FROM clause, which is no fault of the database.
+    const [name] = /FROM/.test(message) ? [] : quoted(message);
+    const table = tables.find((own) => qualifiedName(own) === name);
+    return table ? missingTable(getTableName(table), error) : error;
   }
-  const column = code === undefinedColumn ? /"([^"]+)"|(\S+\.\S+)/.exec(message)?.[0].replaceAll('"', "") : undefined;
-  if (!column || !isOwnColumn({ tasks, queues }, column)) return error;
+  if (code === undefinedColumn) {
+    const found = namedColumn(message);
+    const table = tables.find((own) => isColumnOf(own, found));
+    return table
+      ? missingColumn(found.relation ? `${found.relation}.${found.column}` : found.column, table, error)
+      : error;
+  }
+  return error;
+}
+
+function missingTable(table: string, error: unknown): SchemaError {
   return new SchemaError(
-    column,
-    `column "${column}" of table "${table}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
+    table,
+    `table "${table}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
     error,
   );
 }
 
-function isOwnColumn({ tasks, queues }: Pick<Binding, "tasks" | "queues">, column: string): boolean {
-  const name = column.slice(column.lastIndexOf(".") + 1);
-  return [tasks, queues].some((table) => Object.values(table).some((own) => own?.name === name));
+function missingColumn(column: string, table: Table, error: unknown): SchemaError {
+  return new SchemaError(
+    column,
+    `column "${column}" of table "${getTableName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
+    error,
+  );
+}
+
+interface NamedColumn {
+  relation?: string | undefined;
+  column: string;
+}
+
+/** Postgres says `column "c"`, `column "c" of relation "t"` or `column t.c`. */
+function namedColumn(message: string): NamedColumn {
+  const [column, relation] = quoted(message);
+  if (column !== undefined) return { relation, column };
+  const [, alias, name = ""] = /(\S+)\.(\S+)/.exec(message) ?? [];
+  return { relation: alias, column: name };
+}
+
+/** What a message puts in quotes, which differ between languages. */
+function quoted(message: string): string[] {
+  return Array.from(message.matchAll(/["„“«»]\s*([^"„“”«»]+?)\s*["“”«»]/g), ([, text = ""]) => text);
+}
+
+/** Other names that the statements give to the tables. */
+const aliases = ["holder", "other", "excluded"];
+
+function isColumnOf(table: Table, { relation, column }: NamedColumn): boolean {
+  const isOurs = relation === undefined || relation === getTableName(table) || aliases.includes(relation);
+  return isOurs && Object.values(getTableColumns(table)).some(({ name }) => name === column);
+}
+
+function qualifiedName(table: Table): string {
+  const { schema, name } = getTableConfig(table as PgTable);
+  return schema ? `${schema}.${name}` : name;
 }
 
 /** Postgres' own error inside Drizzle's: `code` is the SQLSTATE, which Bun calls `errno`. */

@@ -83,7 +83,7 @@ export interface QueueColumns {
 
 const moment = (name: string) => timestamp(name, { withTimezone: true });
 
-export const taskColumns = (idIsPrimaryKey: boolean) => ({
+export const taskColumns = (idIsPrimaryKey: boolean): Record<keyof TaskColumns, ColumnMap[string]> => ({
   id: idIsPrimaryKey
     ? bigint("id", { mode: "number" }).primaryKey().generatedByDefaultAsIdentity()
     : bigint("id", { mode: "number" }).notNull().generatedByDefaultAsIdentity(),
@@ -111,7 +111,7 @@ export const taskColumns = (idIsPrimaryKey: boolean) => ({
   finishedAt: moment("finished_at"),
 });
 
-export const queueColumns = () => ({
+export const queueColumns = (): Record<keyof QueueColumns, ColumnMap[string]> => ({
   queue: text("queue").primaryKey(),
   pausedAt: moment("paused_at"),
 });

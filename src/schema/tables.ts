@@ -1,7 +1,8 @@
-import { sql } from "drizzle-orm";
+import { getTableColumns, sql } from "drizzle-orm";
 import {
   check,
   index,
+  type PgColumn,
   type PgSchema,
   type PgTableExtraConfigValue,
   pgTable,
@@ -56,12 +57,12 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
   options: PgqueueTablesOptions<Prefix, Extra> = {},
 ): PgqueueTables<Prefix, Extra> {
   const { prefix = "pgqueue_", schema, columns = {}, distributed = false, extraConfig } = options;
-  if (!/^[a-z_][a-z0-9_]{0,39}$/i.test(prefix)) {
+  if (typeof prefix !== "string" || !/^[a-z_][a-z0-9_]{0,39}$/i.test(prefix)) {
     throw new OptionsError("pgqueueTables.prefix", prefix, "letters, digits and underscores, at most 40");
   }
   const own = taskColumns(!distributed);
   for (const name of Object.keys(columns)) {
-    if (name in own) throw new OptionsError(`pgqueueTables.columns.${name}`, name, "a name that pgqueue does not use");
+    if (Object.hasOwn(own, name)) throw nameInUse(name, name);
   }
 
   const table = (schema ? schema.table : pgTable) as typeof pgTable;
@@ -82,6 +83,16 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
       .where(sql`${t.status} in ('completed', 'failed')`),
     ...(extraConfig ? extraConfig(t as unknown as Self<Extra>) : []),
   ]);
+  const all: Readonly<Record<string, PgColumn>> = getTableColumns(tasks);
+  const ownNames = new Set(Object.keys(own).map((key) => all[key]?.name));
+  for (const key of Object.keys(columns)) {
+    const name = all[key]?.name;
+    if (ownNames.has(name)) throw nameInUse(key, name);
+  }
   const queues = table(`${prefix}queues`, queueColumns());
   return { tasks, queues } as unknown as PgqueueTables<Prefix, Extra>;
+}
+
+function nameInUse(key: string, name: unknown): OptionsError {
+  return new OptionsError(`pgqueueTables.columns.${key}`, name, "a name that pgqueue does not use");
 }

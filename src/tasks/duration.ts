@@ -29,8 +29,9 @@ export const longestDuration = 36_525 * unitLengths.d;
  * @throws OptionsError when it is not a duration from `least` (default 0) to a hundred years.
  */
 export function milliseconds(field: string, duration: Duration, least = 0): number {
-  const length = Math.round(lengthOf(duration));
-  if (length >= least && length <= longestDuration) return length;
+  const given = lengthOf(duration);
+  const length = Math.round(given);
+  if (given >= 0 && length >= least && length <= longestDuration) return length;
   const floor = least > 0 ? `, at least ${least} ms` : "";
   throw new OptionsError(field, duration, `milliseconds or a duration such as "5s"${floor}, at most a hundred years`);
 }

@@ -13,10 +13,20 @@ const longest = 64 * 1024 * 1024;
  */
 export function exactJson(value: unknown, root: string): string {
   check(value, root, [], 0);
-  const json = JSON.stringify(value);
+  const json = stringify(value, root);
   if (json.length > longest)
     throw new PayloadError(root, `too large: ${json.length} characters of JSON, over ${longest}`);
   return json;
+}
+
+function stringify(value: unknown, root: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // V8 holds no text of half a gigabyte.
+    if (error instanceof RangeError) throw new PayloadError(root, `too large: over ${longest} characters of JSON`);
+    throw error;
+  }
 }
 
 // `path` is one array for the whole walk, written at `depth`, so that a value without fault costs no allocation.
@@ -39,6 +49,7 @@ function check(value: unknown, root: string, path: (string | number)[], depth: n
 }
 
 function checkItems(items: unknown[], root: string, path: (string | number)[], depth: number): void {
+  checkToJson(items, root, path, depth);
   for (let i = 0; i < items.length; i++) {
     path[depth] = i;
     check(items[i], root, path, depth + 1);
@@ -51,6 +62,7 @@ function checkEntries(entries: object, root: string, path: (string | number)[], 
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null) {
     refuse(root, path, depth, `an instance of ${entries.constructor?.name || "a class"}`);
   }
+  checkToJson(entries, root, path, depth);
   if (Object.getOwnPropertySymbols(entries).length > 0) refuse(root, path, depth, "an object with a symbol as key");
   for (const key of Object.keys(entries)) {
     const value = (entries as Record<string, unknown>)[key];
@@ -59,6 +71,12 @@ function checkEntries(entries: object, root: string, path: (string | number)[], 
     checkText(key, root, path, depth + 1);
     check(value, root, path, depth + 1);
   }
+}
+
+// Hidden or inherited, it would be no entry, and JSON.stringify would call it all the same.
+function checkToJson(value: object, root: string, path: (string | number)[], depth: number): void {
+  if (typeof (value as { toJSON?: unknown }).toJSON !== "function") return;
+  refuse(root, path, depth, "an object with toJSON");
 }
 
 function checkText(text: string, root: string, path: (string | number)[], depth: number): void {

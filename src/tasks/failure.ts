@@ -27,13 +27,16 @@ export function describeFailure(thrown: unknown): Failure {
   }
 }
 
+const failedQuery = { name: "DrizzleQueryError", message: "a query failed for an unknown reason" };
+
 function withoutParameters(thrown: unknown): unknown {
   let error = thrown;
-  for (let depth = 0; depth < 5; depth++) {
-    if (!(error instanceof Error) || !("query" in error && "params" in error) || error.cause === undefined) break;
-    error = error.cause;
-  }
-  return error;
+  for (let depth = 0; isQueryError(error) && depth < 20; depth++) error = error.cause ?? failedQuery;
+  return isQueryError(error) ? failedQuery : error;
+}
+
+function isQueryError(error: unknown): error is { readonly cause?: unknown } {
+  return typeof error === "object" && error !== null && "query" in error && "params" in error;
 }
 
 function text(value: unknown): string {

@@ -20,7 +20,7 @@ function checked<T>(check: (field: string, value: T) => unknown) {
   });
 }
 
-const expectedOf = (error: OptionsError) => error.message.replace(/^: expected (.*), received .*$/s, "$1");
+const expectedOf = (error: OptionsError) => error.message.replace(/^: expected (.*?), received .*$/s, "$1");
 
 export const nameOption = v.pipe(v.unknown(), checked(checkName));
 export const durationOption = (least: number) =>

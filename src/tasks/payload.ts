@@ -40,6 +40,8 @@ export function parsePayload<In, Out>(spec: Spec<In, Out>, task: { readonly payl
 function validate<In, Out>(spec: Spec<In, Out>, payload: unknown, root: string): Out {
   const result = spec.schema["~standard"].validate(payload);
   if (result instanceof Promise) {
+    // Its rejection is nobody else's to handle.
+    result.catch(() => {});
     throw new OptionsError(`${spec.queue}.payload`, spec.schema, "a schema that validates synchronously");
   }
   if (!result.issues) return result.value;
@@ -50,7 +52,8 @@ function validate<In, Out>(spec: Spec<In, Out>, payload: unknown, root: string):
 }
 
 function issuePath(root: string, issue: StandardSchemaV1.Issue): string {
-  const keys = (issue.path ?? []).map((step) => (typeof step === "object" ? step.key : step));
+  // Not path.map: arktype's path is a class over Array, whose map gives an empty path an item.
+  const keys = Array.from(issue.path ?? [], (step) => (typeof step === "object" ? step.key : step));
   return pathText(
     root,
     keys.map((key) => (typeof key === "number" ? key : String(key))),

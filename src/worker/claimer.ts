@@ -7,6 +7,8 @@ interface UnansweredClaim {
   readonly token: ClaimToken;
   /** When its lease is over and the reaper has it, as `performance.now()`. */
   readonly endsAt: number;
+  /** Whether its tasks were released once; the claim may yet be committed after that. */
+  wasReleased: boolean;
 }
 
 /** Claims tasks of one spec, and gives back what it claimed without learning it. */
@@ -23,13 +25,15 @@ export class Claimer {
   async claim(limit: number): Promise<{ tasks: Claimed[]; sentAt: number }> {
     const { db, pgqueue, workerId } = this.#host;
     const { spec } = this.#registration;
-    if (this.#unanswered.length > 0) await this.recover();
+    if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
     const token = newClaimToken();
     const sentAt = performance.now();
     try {
       return { tasks: await pgqueue.claim(db, spec, { limit, workerId, token }), sentAt };
     } catch (error) {
-      if (isCut(error)) this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration });
+      if (isCut(error)) {
+        this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });
+      }
       throw error;
     }
   }
@@ -39,12 +43,15 @@ export class Claimer {
   }
 
   /**
-   * Releases by token. Each token is kept and tried again until its lease is over, since the server may have been still
-   * at work on the claim when the connection was cut.
+   * Releases by token: at once before the next claim, and again at each round of the reaper until the lease is over, since
+   * the server may have been still at work on the claim when the connection was cut.
    */
   async recover(): Promise<void> {
     const { db, pgqueue } = this.#host;
     this.#unanswered = this.#unanswered.filter(({ endsAt }) => endsAt > performance.now());
-    for (const { token } of this.#unanswered) await pgqueue.releaseClaim(db, this.#registration.spec, token);
+    for (const unanswered of this.#unanswered) {
+      await pgqueue.releaseClaim(db, this.#registration.spec, unanswered.token);
+      unanswered.wasReleased = true;
+    }
   }
 }

@@ -23,6 +23,8 @@ interface Settings {
   readonly reapInterval: number;
 }
 
+const longestUnlisten = 1_000;
+
 /** What runs the tasks of one spec. */
 interface Line {
   readonly registration: Registration;
@@ -74,11 +76,6 @@ export class Engine {
     }
   }
 
-  /** Resolves when the worker was told to stop and claims no more. */
-  async closed(): Promise<void> {
-    await this.#loops;
-  }
-
   /** Ends what is under way; `closing` has fired before. */
   async stop(timeout: number): Promise<void> {
     this.#slots.close();
@@ -89,7 +86,12 @@ export class Engine {
       const grace = Math.max(...this.#lines.map(({ registration }) => registration.spec.finalizeBuffer));
       if (!(await endsWithin(grace, ended))) this.#abandon();
     }
-    await (await this.#listening)?.();
+    // A server that is away must not keep the worker from stopping.
+    if (this.#listening)
+      await endsWithin(
+        longestUnlisten,
+        this.#listening.then((unlisten) => unlisten()),
+      );
   }
 
   #line(registration: Registration, suspects: Lane): Line {

@@ -8,24 +8,28 @@ const queryCanceled = "57014";
 
 // Connection exceptions, insufficient resources, and the server going down or coming up.
 const outageState = /^(08|53|57P0)/;
-const outageCodes = new Set([
+// No session: the server comes up, or the connection was never established.
+const refusalState = /^(57P03|08001|08004)$/;
+const cutCodes = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_DESTROYED",
-  "CONNECTION_ENDED",
-  "CONNECT_TIMEOUT",
-  "EAI_AGAIN",
   "ECONNABORTED",
-  "ECONNREFUSED",
   "ECONNRESET",
   "EHOSTUNREACH",
   "ENETUNREACH",
-  "ENOENT",
-  "ENOTFOUND",
   "EPIPE",
   "ETIMEDOUT",
 ]);
-const outageMessage =
-  /connection (terminated|ended|closed)|client has encountered a connection error|timeout exceeded when trying to connect/i;
+const refusalCodes = new Set([
+  "CONNECTION_ENDED",
+  "CONNECT_TIMEOUT",
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ENOENT",
+  "ENOTFOUND",
+]);
+const refusalMessage = /timeout exceeded when trying to connect|terminated due to connection timeout/i;
+const cutMessage = /connection (terminated|ended|closed)|client has encountered a connection error/i;
 
 /** The statement met a concurrent one and did nothing: send it again. */
 export function isConflict(error: unknown): boolean {
@@ -35,19 +39,28 @@ export function isConflict(error: unknown): boolean {
 
 /** The server is away, overloaded or read-only for now: the same statement may succeed later. */
 export function isOutage(error: unknown): boolean {
-  const { code } = databaseError(error);
-  if (code) return outageState.test(code) || code === readOnlyTransaction || code === queryCanceled;
-  return isCut(error);
+  if (lossOf(error)) return true;
+  const { code = "" } = databaseError(error);
+  return outageState.test(code) || code === readOnlyTransaction || code === queryCanceled;
 }
 
 /** Whether the statement may have been committed all the same: the connection ended before its answer came. */
 export function isCut(error: unknown): boolean {
-  const { code } = databaseError(error);
-  if (code) return /^(08|57P0)/.test(code);
+  const loss = lossOf(error);
+  if (loss) return loss === "cut";
+  const { code = "" } = databaseError(error);
+  return /^(08|57P0)/.test(code) && !refusalState.test(code);
+}
+
+/** What became of the connection, as the driver or the operating system puts it; SQLSTATEs are no matter here. */
+function lossOf(error: unknown): "cut" | "refused" | undefined {
   for (let inner = error, depth = 0; inner instanceof Error && depth < 5; depth++) {
-    const { code } = inner as { code?: unknown };
-    if (outageCodes.has(code as string) || outageMessage.test(inner.message)) return true;
+    const { code, message } = inner as Error & { code?: string };
+    // Other messages may hold values of the user: Drizzle's the parameters, Postgres' whatever it refuses.
+    const text = code === undefined && !("params" in inner) ? message : "";
+    if (refusalCodes.has(code!) || refusalMessage.test(text)) return "refused";
+    if (cutCodes.has(code!) || cutMessage.test(text)) return "cut";
     inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
   }
-  return false;
+  return undefined;
 }

@@ -40,7 +40,8 @@ export class Lease {
 
   extend(sentAt: number, duration: number): void {
     this.endsAt = Math.max(this.endsAt, sentAt + duration);
-    this.watch();
+    // The answer may come after the handler ended: a timer set then would hold up the end of the process.
+    if (this.#timer) this.watch();
   }
 
   abort(reason: Error): void {
@@ -50,6 +51,7 @@ export class Lease {
 
   release(): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #check(): void {

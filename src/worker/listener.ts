@@ -1,7 +1,6 @@
 import { channel } from "../queries/notify.ts";
 import type { Db } from "../queries/statement.ts";
 import type { Host } from "./host.ts";
-import { endsWithin } from "./pause.ts";
 
 type StopListening = () => Promise<void>;
 /** `onNotified` gets the payload, `onListening` is called at each (re)connection. */
@@ -20,9 +19,7 @@ export async function listen(
   const start = listenOf(host.db);
   if (!start) return async () => {};
   try {
-    const stop = await start(onQueue, onSilence);
-    // A server that is away must not keep the worker from stopping.
-    return async () => void (await endsWithin(1_000, stop()));
+    return await start(onQueue, onSilence);
   } catch (error) {
     host.report({ type: "error", during: "listen", error });
     return async () => {};

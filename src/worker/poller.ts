@@ -1,3 +1,4 @@
+import { Agenda } from "./agenda.ts";
 import { Backoff } from "./backoff.ts";
 import type { Claimer } from "./claimer.ts";
 import { isConflict, isOutage } from "./fault.ts";
@@ -14,7 +15,7 @@ export class Poller {
   readonly #parts: { claimer: Claimer; runner: Runner; slots: Slots };
   readonly #wake = new Wake();
   readonly #backoff = new Backoff();
-  #dueAt = Number.POSITIVE_INFINITY;
+  readonly #agenda = new Agenda();
 
   constructor(host: Host, registration: Registration, parts: { claimer: Claimer; runner: Runner; slots: Slots }) {
     this.#host = host;
@@ -29,10 +30,7 @@ export class Poller {
 
   /** Something will be due in so many milliseconds. */
   expect(delay: number): void {
-    const dueAt = performance.now() + delay;
-    if (dueAt >= this.#dueAt) return;
-    this.#dueAt = dueAt;
-    this.wake();
+    if (this.#agenda.add(performance.now() + delay)) this.wake();
   }
 
   /** Resolves when the worker stops. */
@@ -44,7 +42,7 @@ export class Poller {
         this.#backoff.reset();
       } catch (error) {
         this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
-        if (isOutage(error)) {
+        if (isOutage(error) || isConflict(error)) {
           await this.#backoff.wait(closing);
           continue;
         }
@@ -55,9 +53,9 @@ export class Poller {
 
   async #sleep(): Promise<void> {
     const { pollInterval } = this.#registration.spec;
-    const untilDue = Math.max(0, this.#dueAt - performance.now());
+    const untilDue = Math.max(0, this.#agenda.next - performance.now());
     await this.#wake.wait(Math.min(pollInterval, untilDue));
-    if (performance.now() >= this.#dueAt) this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#agenda.pass();
   }
 
   /**
@@ -84,11 +82,12 @@ export class Poller {
   }
 
   async #claim(limit: number): ReturnType<Claimer["claim"]> {
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       try {
         return await this.#parts.claimer.claim(limit);
       } catch (error) {
-        if (!isConflict(error) || this.#host.closing.aborted) throw error;
+        // Not for ever: the slots are held meanwhile, and a unique index of the user's may refuse each time.
+        if (!isConflict(error) || tries === mostTries || this.#host.closing.aborted) throw error;
         await pause(Math.random() * longestConflictPause, this.#host.closing);
       }
     }
@@ -96,4 +95,5 @@ export class Poller {
 }
 
 const mostAtOnce = 500;
+const mostTries = 20;
 const longestConflictPause = 20;

@@ -4,6 +4,7 @@ import type { Outcome } from "../queries/finalize.ts";
 import { milliseconds } from "../tasks/duration.ts";
 import { parsePayload } from "../tasks/payload.ts";
 import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
+import { transition } from "../tasks/transition.ts";
 import type { Context, Job } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
 import type { Lane } from "./lane.ts";
@@ -106,10 +107,14 @@ export class Runner {
     }
     const job = jobOf(spec.maxRetries, task, payload);
     const wasChanged = changeDetector(payload);
-    const changes = () => (wasChanged(job.payload) ? { payload: this.#encode(job.payload) } : {});
+    const changes = (result: Result) =>
+      transition(spec, task, result).keepsPayload && wasChanged(job.payload)
+        ? { payload: this.#encode(job.payload) }
+        : {};
     try {
       const returned = await handler(job, this.#context(run, changes));
-      return { task, result: this.#resultOf(run, returned), ...changes() };
+      const result = this.#resultOf(run, returned);
+      return { task, result, ...changes(result) };
     } catch (error) {
       return { task, result: retry(error) };
     }
@@ -130,7 +135,7 @@ export class Runner {
     return encode ? encode(payload) : payload;
   }
 
-  #context(run: Run, changes: () => { payload?: unknown }): Context {
+  #context(run: Run, changes: (result: Result) => { payload?: unknown }): Context {
     const { db, pgqueue, workerId } = this.#host;
     const { spec } = this.#registration;
     const { task, lease } = run;
@@ -151,7 +156,7 @@ export class Runner {
         throw stale;
       },
       finalize: async (tx, result) => {
-        await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes() });
+        await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes(result) });
         run.finalized = result;
       },
     };

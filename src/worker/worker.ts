@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import * as v from "valibot";
 import { ConflictError, OptionsError } from "../errors.ts";
@@ -113,6 +114,9 @@ class RegisteringWorker {
   readonly #options: WorkerOptions<any, any>;
   readonly #registrations: Registration[] = [];
   readonly #closing = new AbortController();
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#closing.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
   #engine: Engine | undefined;
   #isStarted = false;
   #stopped: Promise<void> | undefined;
@@ -121,6 +125,8 @@ class RegisteringWorker {
     checkOptions("createWorker", workerOptions, options);
     primary("createWorker", options.db);
     this.#options = options;
+    // Each queue has several loops that listen: without this Node suspects a leak, and says so.
+    setMaxListeners(0, this.#closing.signal);
     this.workerId = options.workerId ?? `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`;
   }
 
@@ -141,7 +147,8 @@ class RegisteringWorker {
     const engine = this.#prepareEngine("start");
     this.#isStarted = true;
     try {
-      await engine.start();
+      // A database that does not answer at all must not keep a stopped worker from ending.
+      await Promise.race([engine.start(), this.#closed]);
     } catch (error) {
       await this.stop();
       throw error;
@@ -173,7 +180,7 @@ class RegisteringWorker {
     signal?.addEventListener("abort", quit, { once: true });
     try {
       await this.start();
-      await this.#engine?.closed();
+      await this.#closed;
       await this.#stopped;
     } finally {
       signal?.removeEventListener("abort", quit);
@@ -192,10 +199,13 @@ class RegisteringWorker {
   }
 
   #report(event: WorkerEvent): void {
+    const complain = (error: unknown) => console.error("pgqueue: onEvent threw:", error);
     try {
-      (this.#options.onEvent ?? printEvent)(event);
+      const told: unknown = (this.#options.onEvent ?? printEvent)(event);
+      // An async function is accepted where the type says that nothing is returned.
+      if (told instanceof Promise) told.catch(complain);
     } catch (error) {
-      console.error("pgqueue: onEvent threw:", error);
+      complain(error);
     }
   }
 }
