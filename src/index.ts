@@ -42,6 +42,7 @@ export {
   defineTicker,
   type JobOptions,
   type JobSpec,
+  type PayloadOf,
   type Spec,
   type TickerOptions,
   type TickerSpec,

@@ -81,6 +81,14 @@ export interface TickerSpec<In = any, Out = In, Columns = {}> extends Spec<In, O
 }
 
 /**
+ * What the handler of a spec gets as payload.
+ *
+ * @example
+ * const sendMail: Handler<PayloadOf<typeof sendReceipt>> = async (job) => { … };
+ */
+export type PayloadOf<S extends Spec> = S extends Spec<any, infer Out> ? Out : never;
+
+/**
  * Describes a kind of job: its queue, its payload and how it is run. A plain value; nothing is registered or sent.
  *
  * @throws OptionsError when an option is missing, unknown or out of range.

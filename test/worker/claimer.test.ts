@@ -1,0 +1,120 @@
+import { drizzle } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import type { Spec } from "../../src/tasks/spec.ts";
+import { Claimer } from "../../src/worker/claimer.ts";
+import { createDatabase, type TestDatabase } from "../postgres/database.ts";
+import { PostgresProxy } from "../postgres/proxy.ts";
+import { job, pgqueue } from "../queries/jobs.ts";
+import { observe, until } from "./observed.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase({ migrated: true });
+});
+afterAll(() => database.end());
+
+const items = (count: number) => Array.from({ length: count }, (_, payload) => ({ payload }));
+
+async function link() {
+  const proxy = await PostgresProxy.create(inject("postgresUrl"));
+  const client = postgres(proxy.url(database.name), { max: 1, onnotice: () => {}, backoff: () => 0.02 });
+  const statements: string[] = [];
+  const db = drizzle(client, { logger: { logQuery: (query) => statements.push(query) } });
+  await client`select 1`;
+  return { proxy, db, statements, end: () => Promise.all([client.end({ timeout: 0 }), proxy.close()]) };
+}
+
+const claimerOf = (db: TestDatabase["db"], spec: Spec) =>
+  new Claimer(
+    { db, pgqueue, workerId: "w", closing: new AbortController().signal, report: () => {} },
+    { spec, handler: () => {} },
+  );
+
+const states = async ({ queue }: Spec) => {
+  const rows = await database.client`
+    select status, attempt, claims, count(*)::int from pgqueue_tasks where queue = ${queue} group by 1, 2, 3 order by 1, 2, 3`;
+  return rows.map(({ status, attempt, claims, count }) => `${count} ${status}, attempt ${attempt}, claims ${claims}`);
+};
+
+const isAnswer = (count: number) => (reply: Buffer) => reply.includes(`UPDATE ${count}\0`);
+
+test("what a claim took whose answer was cut off is given back before the next claim, uncharged", async () => {
+  const spec = job();
+  await pgqueue.enqueueMany(database.db, spec, items(20));
+  const { proxy, db, end } = await link();
+  const claimer = claimerOf(db, spec);
+  proxy.dropReplies(isAnswer(20), { times: 1 });
+  await expect(claimer.claim(20)).rejects.toThrow();
+  expect(await states(spec)).toEqual(["20 running, attempt 1, claims 1"]);
+
+  const { tasks, sentAt } = await claimer.claim(20);
+  expect(sentAt).toBeLessThanOrEqual(performance.now());
+  expect(tasks).toHaveLength(20);
+  expect(await states(spec)).toEqual(["20 running, attempt 1, claims 2"]);
+  await claimer.release(tasks);
+  await claimer.release([]);
+  expect(await states(spec)).toEqual(["20 pending, attempt 0, claims 2"]);
+  await end();
+});
+
+test("recover gives back what was claimed unknown, and leaves what is at work alone", async () => {
+  const spec = job();
+  await pgqueue.enqueueMany(database.db, spec, items(5));
+  const { proxy, db, end } = await link();
+  const claimer = claimerOf(db, spec);
+  const known = await claimer.claim(2);
+  proxy.dropReplies(isAnswer(3), { times: 1 });
+  await expect(claimer.claim(3)).rejects.toThrow();
+  await claimer.recover();
+  expect(await states(spec)).toEqual(["3 pending, attempt 0, claims 1", "2 running, attempt 1, claims 1"]);
+  expect(known.tasks).toHaveLength(2);
+  await end();
+});
+
+test("once they are given back, claims go on at full speed: nothing more is sent with each", async () => {
+  const spec = job();
+  await pgqueue.enqueueMany(database.db, spec, items(3));
+  const { proxy, db, statements, end } = await link();
+  const claimer = claimerOf(db, spec);
+  proxy.dropReplies(isAnswer(1), { times: 1 });
+  await expect(claimer.claim(1)).rejects.toThrow();
+  await claimer.claim(1);
+  statements.length = 0;
+  for (let i = 0; i < 5; i++) await claimer.claim(1);
+  expect(statements).toHaveLength(5);
+  // The server may have been still at work on the claim: the reaper's rounds look again until its lease is over.
+  await claimer.recover();
+  expect(statements).toHaveLength(6);
+  await end();
+});
+
+test("a claim that never reached a server leaves nothing to give back", async () => {
+  const spec = job();
+  const { proxy, db, statements, end } = await link();
+  await proxy.close();
+  const claimer = claimerOf(db, spec);
+  await expect(claimer.claim(1)).rejects.toThrow();
+  for (let i = 0; i < 3; i++) await expect(claimer.claim(1)).rejects.toThrow();
+  statements.length = 0;
+  await claimer.recover().catch(() => {});
+  // At most the connection that was open when it broke.
+  expect(statements.length).toBeLessThanOrEqual(1);
+  await end();
+});
+
+test("a worker whose claim was cut off runs every task, each once", async () => {
+  const spec = job({ pollInterval: 50 });
+  await pgqueue.enqueueMany(database.db, spec, items(20));
+  const { proxy, db, end } = await link();
+  const ran: number[] = [];
+  proxy.dropReplies(isAnswer(10), { times: 2 });
+  const observed = await observe(db, { tolerate: ["error", "unknown"], listen: false })
+    .on(spec, ({ payload }) => void ran.push(payload))
+    .start();
+  await until(() => ran.length >= 20);
+  await observed.worker.stop();
+  expect(ran.sort((a, b) => a - b)).toEqual(items(20).map(({ payload }) => payload));
+  expect((await states(spec)).every((state) => state.includes("completed, attempt 1"))).toBe(true);
+  await end();
+});

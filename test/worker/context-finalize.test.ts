@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { StaleClaimError } from "../../src/errors.ts";
+import { done, fail, retry, skip } from "../../src/tasks/result.ts";
+import type { Context } from "../../src/worker/handler.ts";
+import { createDatabase, type TestDatabase } from "../postgres/database.ts";
+import { expire, job, makeDue, pgqueue, rowOf, ticker } from "../queries/jobs.ts";
+import { observe } from "./observed.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase({ migrated: true });
+  await database.client`create table effects (id int)`;
+});
+afterAll(() => database.end());
+beforeEach(async () => void (await database.client`delete from effects`));
+
+const effects = async () => (await database.client`select id from effects order by id`).map(({ id }) => id);
+
+/** An effect and the end of the task in one transaction. */
+function effect(context: Context, id: number, result = done(), spoil = false): Promise<void> {
+  return database.db.transaction(async (tx) => {
+    await tx.execute(`insert into effects values (${id})`);
+    await context.finalize(tx, result);
+    if (spoil) throw new Error("the transaction rolls back");
+  });
+}
+
+describe("ctx.finalize", () => {
+  test("commits with the effects; what the handler says afterwards is no lost claim", async () => {
+    const spec = job();
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, async (_, context) => {
+      await effect(context, 1, done({ receipt: 7 }));
+      expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", output: { receipt: 7 } });
+    });
+    expect(await observed.worker.drain()).toBe(1);
+    expect(observed.events).toMatchObject([{ type: "settled", taskId: id, result: "done" }]);
+    expect(await effects()).toEqual([1]);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", output: { receipt: 7 } });
+  });
+
+  test.each([
+    ["fail", fail("x"), "failed"],
+    ["retry", retry("x"), "pending"],
+    ["skip", skip("x"), "failed"],
+  ] as const)("says %s, and the worker reports that", async (type, result, status) => {
+    const spec = job({ retryDelay: "1h" });
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, (_, context) => effect(context, 1, result));
+    await observed.worker.drain();
+    expect(observed.events).toMatchObject([{ type: "settled", result: type }]);
+    const row = await rowOf(database.db, id);
+    expect(row.status).toBe(status);
+    expect(row.errors).toHaveLength(1);
+  });
+
+  test("stands although the handler throws afterwards", async () => {
+    const spec = job();
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, async (_, context) => {
+      await effect(context, 1);
+      throw new Error("too late");
+    });
+    await observed.worker.drain();
+    expect(observed.events).toMatchObject([{ type: "settled", result: "done" }]);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", errors: null });
+  });
+
+  test.each([
+    ["nothing", undefined],
+    ["the same", done("late")],
+  ])("that rolled back, the error swallowed and %s returned: settled all the same, at once", async (_, returned) => {
+    const spec = job({ pollInterval: "1h" });
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = await observe(database.db)
+      .on(spec, async (_, context) => {
+        await effect(context, 1, done("late"), true).catch(() => {});
+        return returned;
+      })
+      .start();
+    await observed.seen("settled", 1, 1_000);
+    expect(await effects()).toEqual([]);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", output: "late", claims: 1 });
+  });
+
+  test("that rolled back with an error that the handler lets through: tried again", async () => {
+    const spec = job({ retryDelay: 0 });
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, ({ attempt }, context) =>
+      effect(context, attempt, done(), attempt === 1),
+    );
+    await observed.worker.drain();
+    expect(await effects()).toEqual([2]);
+    expect(observed.events).toMatchObject([{ result: "retry" }, { result: "done" }]);
+    expect(await rowOf(database.db, id)).toMatchObject({
+      status: "completed",
+      errors: [{ message: "the transaction rolls back" }],
+    });
+  });
+
+  test("of a claim that is over throws, and takes the effects with it", async () => {
+    const spec = job();
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    let refusal: unknown;
+    const observed = observe(database.db, { tolerate: ["lost"] }).on(spec, async (_, context) => {
+      await expire(database.db, id);
+      await pgqueue.reap(database.db, spec);
+      refusal = await effect(context, 1).catch((error) => error);
+      throw refusal;
+    });
+    await observed.worker.drain();
+    expect(refusal).toBeInstanceOf(StaleClaimError);
+    expect(await effects()).toEqual([]);
+    expect(observed.events).toMatchObject([{ type: "lost", taskId: id }]);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "pending", attempt: 1 });
+  });
+
+  test("keeps a ticker's cursor with what it stands for", async () => {
+    const spec = ticker({ every: "1h", initialPayload: { cursor: 0 } });
+    const observed = observe(database.db).on(spec, async (job, context) => {
+      const spoil = job.payload.cursor === 1 && job.attempt === 1;
+      job.payload.cursor++;
+      await effect(context, job.payload.cursor, done(), spoil);
+    });
+    await observed.worker.drain();
+    for (let i = 0; i < 3; i++) {
+      await makeDue(database.db, spec);
+      await observed.worker.drain();
+    }
+    expect(await effects()).toEqual([1, 2, 3]);
+    expect(observed.events.map((event) => event.type === "settled" && event.result)).toEqual([
+      "done",
+      "retry",
+      "done",
+      "done",
+    ]);
+  });
+
+  test("twice is refused: the first ended the claim", async () => {
+    const spec = job();
+    await pgqueue.enqueue(database.db, spec, 1);
+    let refusal: unknown;
+    const observed = observe(database.db).on(spec, async (_, context) => {
+      await effect(context, 1);
+      refusal = await effect(context, 2).catch((error) => error);
+    });
+    await observed.worker.drain();
+    expect(refusal).toBeInstanceOf(StaleClaimError);
+    expect(await effects()).toEqual([1]);
+  });
+
+  test("first in a repeatable-read transaction works beside the worker's own statements", async () => {
+    const spec = job();
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, async (_, context) => {
+      await database.db.transaction(
+        async (tx) => {
+          await context.finalize(tx, done());
+          await tx.execute(`insert into effects values (1)`);
+        },
+        { isolationLevel: "repeatable read" },
+      );
+    });
+    await observed.worker.drain();
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed" });
+  });
+});
