@@ -32,7 +32,10 @@ export interface Task<Columns = {}> {
 }
 
 /** The fields of a `Task`, for a select or a returning. */
-export function taskFields({ tasks, extra }: Binding) {
+export function taskFields({
+  tasks,
+  extra,
+}: Binding): Pick<Binding["tasks"], Exclude<keyof Task, "columns">> & Record<"columns", Binding["extra"]> {
   return {
     id: tasks.id,
     queue: tasks.queue,

@@ -56,7 +56,13 @@ export interface PgqueueTablesOptions<Prefix extends string, Extra> {
 export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra extends ColumnMap = {}>(
   options: PgqueueTablesOptions<Prefix, Extra> = {},
 ): PgqueueTables<Prefix, Extra> {
-  const { prefix = "pgqueue_", schema, columns = {}, distributed = false, extraConfig } = options;
+  const { prefix = "pgqueue_", schema, columns = {}, distributed = false, extraConfig, ...unknown } = options;
+  for (const [name, value] of Object.entries(unknown)) {
+    throw new OptionsError(`pgqueueTables.${name}`, value, "no option of this name");
+  }
+  if (schema && typeof schema.table !== "function") {
+    throw new OptionsError("pgqueueTables.schema", schema, "a schema made by pgSchema");
+  }
   if (typeof prefix !== "string" || !/^[a-z_][a-z0-9_]{0,39}$/i.test(prefix)) {
     throw new OptionsError("pgqueueTables.prefix", prefix, "letters, digits and underscores, at most 40");
   }

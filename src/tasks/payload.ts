@@ -39,9 +39,9 @@ export function parsePayload<In, Out>(spec: Spec<In, Out>, task: { readonly payl
 
 function validate<In, Out>(spec: Spec<In, Out>, payload: unknown, root: string): Out {
   const result = spec.schema["~standard"].validate(payload);
-  if (result instanceof Promise) {
+  if ("then" in result) {
     // Its rejection is nobody else's to handle.
-    result.catch(() => {});
+    result.then(undefined, () => {});
     throw new OptionsError(`${spec.queue}.payload`, spec.schema, "a schema that validates synchronously");
   }
   if (!result.issues) return result.value;

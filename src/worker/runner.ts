@@ -65,6 +65,7 @@ export class Runner {
     const leave = task.crashed ? await suspects.enter(AbortSignal.any([this.#host.closing, lease.signal])) : undefined;
     const quarantine = leave && setTimeout(leave, longestQuarantine);
     try {
+      if (leave) await this.#renew(run);
       if (await this.#mayBegin(run)) await this.#work(run);
       else await this.#release(run);
     } catch (error) {
@@ -76,6 +77,14 @@ export class Runner {
       this.#runs.delete(run);
       slots.give(1);
     }
+  }
+
+  /** The wait for its turn is not taken from what a suspect has for its work: it would run out of time, and be charged. */
+  async #renew({ task, lease }: Run): Promise<void> {
+    const { spec } = this.#registration;
+    const sentAt = performance.now();
+    const extended = await this.#host.pgqueue.extendLease(this.#host.db, spec, task);
+    if (extended.length > 0) lease.extend(sentAt, spec.leaseDuration);
   }
 
   async #mayBegin({ task, lease }: Run): Promise<boolean> {

@@ -143,13 +143,13 @@ describe("options of an item", () => {
     const { tx, rollback } = await begin(db);
     await tx.execute(sql`select pg_sleep(0.2)`);
     const spec = job();
-    await enqueueMany(tx, spec, [{ payload: 1, delay: "2s" }, { payload: 2 }]);
+    await enqueueMany(tx, spec, [{ payload: 1, delay: "1h" }, { payload: 2 }]);
     const rows = await tx.execute(sql`
       select extract(epoch from run_at - now())::float8 as after from pgqueue_tasks
       where queue = ${spec.queue} order by id`);
-    expect(rows[0]?.after).toBeGreaterThanOrEqual(2.2);
+    expect(rows[0]?.after).toBeGreaterThanOrEqual(3_600.2);
     expect(rows[1]?.after).toBeGreaterThanOrEqual(0.2);
-    expect(rows[1]?.after).toBeLessThan(2);
+    expect(rows[1]?.after).toBeLessThan(3_600);
     await rollback();
   });
 

@@ -111,7 +111,7 @@ describe("the row", () => {
       return row!;
     };
     expect((await sinceStart(delayed)).runAt).toBeGreaterThanOrEqual(2.2);
-    expect((await sinceStart(delayed)).runAt).toBeLessThan(3.2);
+    expect((await sinceStart(delayed)).runAt).toBeLessThan(30);
     expect((await sinceStart(immediate)).runAt).toBeGreaterThanOrEqual(0.2);
     expect((await sinceStart(immediate)).createdAt).toBeGreaterThanOrEqual(0.2);
     await rollback();

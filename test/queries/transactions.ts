@@ -33,16 +33,6 @@ export function begin(db: Database, config?: Parameters<Database["transaction"]>
   });
 }
 
-/** Runs statements in a transaction that is rolled back. */
-export async function undone<T>(db: Database, run: (tx: Transaction) => Promise<T>): Promise<T> {
-  const { tx, rollback } = await begin(db);
-  try {
-    return await run(tx);
-  } finally {
-    await rollback();
-  }
-}
-
 /** Resolves once so many sessions of the database wait for a lock. */
 export async function blocked({ client }: TestDatabase, count = 1): Promise<void> {
   await vi.waitFor(
@@ -57,7 +47,7 @@ export async function blocked({ client }: TestDatabase, count = 1): Promise<void
 }
 
 /** Waiting longer than this for a lock is an error, so that what must not wait fails instead of hanging. */
-export const impatient = { connection: { lock_timeout: 4_000 } };
+export const impatient = { connection: { lock_timeout: 8_000 } };
 
 /** The SQLSTATE that a statement failed with; undefined when it did not fail. */
 export async function sqlState(run: PromiseLike<unknown>): Promise<string | undefined> {

@@ -341,3 +341,17 @@ describe("the committed migrations", () => {
     expect(await generateMigration(first, generateDrizzleJson({ ...two, ...options }, first.id))).toEqual([]);
   });
 });
+
+describe("options of pgqueueTables that cannot be", () => {
+  test("an unknown one is refused by name", () => {
+    expect(() => pgqueueTables({ distrbuted: true } as object)).toThrow(
+      expect.objectContaining({ name: "OptionsError", field: "pgqueueTables.distrbuted", value: true }),
+    );
+  });
+
+  test("a schema that is none is refused", () => {
+    expect(() => pgqueueTables({ schema: "jobs" } as never)).toThrow(
+      expect.objectContaining({ name: "OptionsError", field: "pgqueueTables.schema", value: "jobs" }),
+    );
+  });
+});

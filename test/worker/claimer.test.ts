@@ -18,7 +18,12 @@ const items = (count: number) => Array.from({ length: count }, (_, payload) => (
 
 async function link() {
   const proxy = await PostgresProxy.create(inject("postgresUrl"));
-  const client = postgres(proxy.url(database.name), { max: 1, onnotice: () => {}, backoff: () => 0.02 });
+  const client = postgres(proxy.url(database.name), {
+    max: 1,
+    fetch_types: false,
+    onnotice: () => {},
+    backoff: () => 0.02,
+  });
   const statements: string[] = [];
   const db = drizzle(client, { logger: { logQuery: (query) => statements.push(query) } });
   await client`select 1`;

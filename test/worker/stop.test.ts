@@ -183,7 +183,7 @@ describe("stop while the database is down", () => {
 
   test("ends in bounded time, at work or not", async () => {
     const server = await PostgresServer.create();
-    const own = await createDatabase({ server: server.url, migrated: true });
+    const own = await createDatabase({ server: server.url, migrated: true, client: { fetch_types: false } });
     const idle = await observe(own.db, { tolerate: ["error"] })
       .on(job({ queue: "idle", finalizeBuffer: 100 }), () => {})
       .start();

@@ -224,7 +224,7 @@ describe("stop", () => {
 describe("while the database says nothing at all", () => {
   const silent = async () => {
     const proxy = await PostgresProxy.create(inject("postgresUrl"));
-    const client = postgres(proxy.url(database.name), { max: 2, onnotice: () => {} });
+    const client = postgres(proxy.url(database.name), { max: 2, fetch_types: false, onnotice: () => {} });
     return { proxy, client, db: drizzle(client), end: () => Promise.all([client.end({ timeout: 0 }), proxy.close()]) };
   };
 

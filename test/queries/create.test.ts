@@ -1,0 +1,161 @@
+import { eq, sql } from "drizzle-orm";
+import { integer, pgTable, text, withReplicas } from "drizzle-orm/pg-core";
+import { drizzle } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
+import { afterAll, describe, expect, test } from "vitest";
+import { createPgqueue, done, fail, OptionsError, pgqueueTables, retry } from "../../src/index.ts";
+import { createDatabase, type TestDatabase } from "../postgres/database.ts";
+import { job, queues, tasks, ticker } from "./jobs.ts";
+import { listening, recorded } from "./recorder.ts";
+
+const databases: TestDatabase[] = [];
+const open = async (ddl: string) => {
+  const database = await createDatabase({ migrated: true });
+  databases.push(database);
+  await database.client.unsafe(ddl);
+  return database;
+};
+afterAll(() => Promise.all(databases.map((database) => database.end())));
+
+/** A life of tasks that takes every statement. */
+async function liveThrough(pgqueue: ReturnType<typeof createPgqueue>, db: TestDatabase["db"]) {
+  const spec = job({ dedup: "active", hash: (p) => p.hash, retryDelay: 0 });
+  const clock = ticker();
+  const { id } = await pgqueue.enqueue(db, spec, { hash: "a" });
+  await pgqueue.enqueueMany(db, spec, [{ payload: { hash: "b" } }, { payload: { hash: null } }]);
+  await pgqueue.upsertTicker(db, clock);
+  expect(await pgqueue.enqueue(db, spec, { hash: "b" })).toMatchObject({ deduplicated: true });
+
+  const claimed = (await pgqueue.claim(db, spec, { limit: 10 })).sort((a, b) => a.id - b.id);
+  const [a, b, c] = claimed;
+  expect(claimed).toHaveLength(3);
+  expect(await pgqueue.extendLease(db, spec, claimed, "10m")).toHaveLength(3);
+  expect(await pgqueue.markStarted(db, spec, a!)).toHaveLength(1);
+  expect(await pgqueue.release(db, spec, c!)).toHaveLength(1);
+  await pgqueue.finalizeOrThrow(db, spec, { task: a!, result: fail("x"), payload: { hash: "a" } });
+  expect(await pgqueue.finalize(db, spec, { task: b!, result: done({ ok: true }), payload: "new" })).toHaveLength(1);
+  expect(await pgqueue.heldBy(db, spec, [a!])).toEqual([{ id, holding: "lost" }]);
+  expect(await pgqueue.replacePayload(db, spec, id, { hash: "a", n: 2 })).toMatchObject({ status: "failed" });
+  expect(await pgqueue.enable(db, id)).toMatchObject([{ status: "pending" }]);
+  expect(await pgqueue.disable(db, id)).toMatchObject([{ status: "disabled" }]);
+  expect(await pgqueue.requeue(db, id)).toMatchObject([{ status: "pending" }]);
+  expect(await pgqueue.pauseQueue(db, spec)).toHaveLength(1);
+  expect(await pgqueue.claim(db, spec, { limit: 10 })).toEqual([]);
+  expect(await pgqueue.resumeQueue(db, spec)).toHaveLength(1);
+
+  const [tick] = await pgqueue.claim(db, clock, { limit: 1 });
+  await pgqueue.finalize(db, clock, { task: tick!, result: retry("later") });
+  const again = await pgqueue.claim(db, spec, { limit: 10 });
+  expect(again).toHaveLength(2);
+  expect(await pgqueue.releaseClaim(db, spec, again[0]!.token)).toHaveLength(2);
+  expect(await pgqueue.claim(db, job({ queue: spec.queue, leaseDuration: 1 }), { limit: 10 })).toHaveLength(2);
+  await db.execute(sql`select pg_sleep(0.01)`);
+  expect(await pgqueue.reap(db, spec)).toHaveLength(2);
+  const old = { queue: spec, status: "completed", olderThan: 0, limit: 10 } as const;
+  expect(await pgqueue.purge(db, old)).toEqual([{ id: b!.id }]);
+  expect(await pgqueue.getTask(db, id)).toMatchObject([{ payload: { hash: "a", n: 2 }, attempt: 1 }]);
+  expect(await pgqueue.listTasks(db, { queue: spec })).toHaveLength(2);
+  expect(await pgqueue.stats(db)).toHaveLength(2);
+}
+
+const move = "create schema app; alter table pgqueue_tasks set schema app; alter table pgqueue_queues set schema app;";
+
+describe("every statement runs", () => {
+  test("on the default tables, by the time of the statement alone", async () => {
+    const { db, statements } = recorded(await open(""));
+    await liveThrough(createPgqueue({ tasks, queues }), db);
+    expect(statements.length).toBeGreaterThan(30);
+    for (const text of statements) expect(text).not.toMatch(/\bnow\(\)|clock_timestamp|current_timestamp|localtime/i);
+  });
+
+  test("with another prefix", async () => {
+    const { db } = await open(
+      "alter table pgqueue_tasks rename to jobs_tasks; alter table pgqueue_queues rename to jobs_queues",
+    );
+    await liveThrough(createPgqueue(pgqueueTables({ prefix: "jobs_" })), db);
+  });
+
+  test("in a schema of the user's, which is not in the search path", async () => {
+    const { pgSchema } = await import("drizzle-orm/pg-core");
+    const { db } = await open(move);
+    await liveThrough(createPgqueue(pgqueueTables({ schema: pgSchema("app") })), db);
+  });
+
+  test("on tables made for Citus, with no volatile function in an update", async () => {
+    const database = await open(
+      "alter table pgqueue_tasks drop constraint pgqueue_tasks_pkey, add primary key (id, queue)",
+    );
+    const { db, statements } = recorded(database);
+    await liveThrough(createPgqueue(pgqueueTables({ distributed: true })), db);
+    const updates = statements.filter((text) => /\bupdate "/.test(text));
+    expect(updates.length).toBeGreaterThan(10);
+    for (const text of updates) expect(text).not.toMatch(/pg_notify|random|clock_timestamp/);
+  });
+
+  test("with notifications off", async () => {
+    const { db } = await open("");
+    await liveThrough(createPgqueue({ tasks, queues, notify: false }), db);
+  });
+
+  test("where Drizzle's casing renames the user's own columns", async () => {
+    const { client } = await open("alter table pgqueue_tasks add column tenant_id int, add column seen_at timestamptz");
+    const { timestamp } = await import("drizzle-orm/pg-core");
+    const tables = pgqueueTables({ columns: { tenantId: integer(), seenAt: timestamp({ withTimezone: true }) } });
+    const own = createPgqueue(tables);
+    const db = drizzle(client, { casing: "snake_case" });
+    await liveThrough(own as never, db);
+    const spec = job();
+    const seenAt = new Date("2026-01-02T03:04:05.678Z");
+    await own.enqueue(db, spec, 1, { columns: { tenantId: 1, seenAt } });
+    await own.enqueueMany(db, spec, [{ payload: 2, columns: { tenantId: 2, seenAt } }]);
+    const claimed = await own.claim(db, spec, { limit: 2, where: eq(tables.tasks.tenantId, 2) });
+    expect(claimed).toMatchObject([{ payload: 2, columns: { tenantId: 2, seenAt } }]);
+    expect(await own.listTasks(db, { queue: spec, where: eq(tables.tasks.tenantId, 1) })).toHaveLength(1);
+  });
+
+  test("on the primary of a database with replicas", async () => {
+    const database = await open("");
+    const readOnly = postgres(database.url, { max: 1, connection: { default_transaction_read_only: true } });
+    const replica = drizzle(readOnly);
+    const statements: string[] = [];
+    const spy = drizzle(readOnly, { logger: { logQuery: (query) => statements.push(query) } });
+    await expect(createPgqueue({ tasks, queues }).claim(replica, job(), { limit: 1 })).rejects.toMatchObject({
+      cause: { code: "25006" },
+    });
+    await liveThrough(createPgqueue({ tasks, queues }), withReplicas(database.db, [spy]) as never);
+    expect(statements).toEqual([]);
+    await readOnly.end();
+  });
+});
+
+test("the functions can be taken apart", async () => {
+  const { db } = await open("");
+  const { enqueue, claim } = createPgqueue({ tasks, queues });
+  const spec = job();
+  await enqueue(db, spec, 1);
+  expect(await claim(db, spec, { limit: 1 })).toHaveLength(1);
+});
+
+test("equal notifications of one transaction come once, for each queue", async () => {
+  const database = await open("");
+  const pgqueue = createPgqueue({ tasks, queues });
+  const notified = await listening(database);
+  const [one, two] = [job({ queue: "one" }), job({ queue: "two" })];
+  await database.db.transaction(async (tx) => {
+    for (let i = 0; i < 3; i++) await pgqueue.enqueue(tx, one, i);
+    await pgqueue.enqueueMany(tx, one, [{ payload: 1 }, { payload: 2 }]);
+    await pgqueue.enqueue(tx, two, 1);
+  });
+  expect(await notified.all()).toEqual(["one", "two"]);
+  await notified.unlisten();
+});
+
+test.each<[options: object, field: string]>([
+  [{ tasks: pgTable("t", { id: integer() }), queues }, "createPgqueue.tasks"],
+  [{ tasks: queues, queues }, "createPgqueue.tasks"],
+  [{ tasks, queues: pgTable("q", { name: text() }) }, "createPgqueue.queues"],
+  [{ tasks: undefined, queues }, "createPgqueue.tasks"],
+  [{ tasks, queues: {} }, "createPgqueue.queues"],
+])("tables that are none of pgqueueTables are refused: %#", (options, field) => {
+  expect(() => createPgqueue(options as never)).toThrow(expect.objectContaining({ constructor: OptionsError, field }));
+});
