@@ -33,20 +33,11 @@ export {
   type QueuesTable,
   type TasksTable,
 } from "./schema/tables.ts";
+export { defineJob, defineTicker, type JobOptions, type TickerOptions } from "./tasks/define.ts";
 export type { Duration, TotalDuration } from "./tasks/duration.ts";
 export { parsePayload } from "./tasks/payload.ts";
 export { done, fail, type Result, retry, skip } from "./tasks/result.ts";
-export {
-  type Dedup,
-  defineJob,
-  defineTicker,
-  type JobOptions,
-  type JobSpec,
-  type PayloadOf,
-  type Spec,
-  type TickerOptions,
-  type TickerSpec,
-} from "./tasks/spec.ts";
+export type { Dedup, JobSpec, PayloadOf, Spec, TickerSpec } from "./tasks/spec.ts";
 export type { WorkerEvent } from "./worker/event.ts";
 export type { Context, Handler, Job } from "./worker/handler.ts";
 export { createWorker, type StopOptions, type Worker, type WorkerOptions } from "./worker/worker.ts";

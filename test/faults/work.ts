@@ -1,8 +1,9 @@
 import * as v from "valibot";
 import { createPgqueue } from "../../src/queries/create.ts";
 import { pgqueueTables } from "../../src/schema/tables.ts";
+import { defineJob } from "../../src/tasks/define.ts";
 import type { Duration } from "../../src/tasks/duration.ts";
-import { defineJob, type JobSpec } from "../../src/tasks/spec.ts";
+import type { JobSpec } from "../../src/tasks/spec.ts";
 
 export const { tasks, queues } = pgqueueTables();
 export const pgqueue = createPgqueue({ tasks, queues });

@@ -4,8 +4,8 @@ import * as v from "valibot";
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { OptionsError, PayloadError } from "../../src/errors.ts";
+import { defineJob } from "../../src/tasks/define.ts";
 import { encodePayload, parsePayload } from "../../src/tasks/payload.ts";
-import { defineJob } from "../../src/tasks/spec.ts";
 
 const specOf = <S extends StandardSchemaV1>(payload: S) => defineJob({ queue: "q", payload: payload as never });
 const issuing = (...issues: StandardSchemaV1.Issue[]): StandardSchemaV1 => ({

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
+import { defineJob, defineTicker } from "../../src/tasks/define.ts";
 import { longestDuration } from "../../src/tasks/duration.ts";
 import { done, fail, type Result, retry, skip } from "../../src/tasks/result.ts";
-import { defineJob, defineTicker, type JobSpec, type TickerSpec } from "../../src/tasks/spec.ts";
+import type { JobSpec, TickerSpec } from "../../src/tasks/spec.ts";
 import { type Run, transition } from "../../src/tasks/transition.ts";
 
 const error = new Error("no");

@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineJob, defineTicker } from "../../src/tasks/define.ts";
 import { done, fail, type Result, retry, skip } from "../../src/tasks/result.ts";
-import { defineJob, defineTicker, type Spec } from "../../src/tasks/spec.ts";
+import type { Spec } from "../../src/tasks/spec.ts";
 import type { Handler, Job } from "../../src/worker/handler.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { job, pgqueue, rowOf, ticker } from "../queries/jobs.ts";

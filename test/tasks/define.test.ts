@@ -4,8 +4,8 @@ import * as v from "valibot";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { OptionsError, PayloadError } from "../../src/errors.ts";
+import { defineJob, defineTicker } from "../../src/tasks/define.ts";
 import { longestDuration } from "../../src/tasks/duration.ts";
-import { defineJob, defineTicker } from "../../src/tasks/spec.ts";
 
 const payload = v.object({ cursor: v.number() });
 const job = (options: object = {}) => defineJob({ queue: "q", payload, ...options });
