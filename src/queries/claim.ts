@@ -7,6 +7,7 @@ import { type Claimed, type ClaimToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
 import { ofSpec } from "./of-spec.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
+import { ownColumns } from "./task.ts";
 
 export interface ClaimOptions {
   /** At most so many tasks: 1 to 10,000. */
@@ -81,7 +82,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         token: tasks.claimToken,
         claims: tasks.claims,
         crashed: lastRunWasReaped(binding).as("crashed"),
-        columns: extra,
+        columns: ownColumns(extra),
       }),
   );
 }

@@ -122,11 +122,11 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
     values[name] = sql`(item -> 'columns' ->> ${name}::text)::${typeOf(binding.extra[name]!)}`;
   }
   // The offset keeps Postgres from a hash join, which reads all hashes of the queue to look up these few.
-  // Here "active" dedup reads first too: a holder that ends meanwhile is found gone by readHolders, and inserted after all.
+  const isNew = sql`not exists (select 1 from ${tasks} as holder
+    where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held offset 0)`;
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
     left join announced on true
-    where not exists (select 1 from ${tasks} as holder
-      where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held offset 0)
+    ${spec.dedup === "retained" ? sql`where ${isNew}` : sql``}
     order by position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
   const inserted = await insertTasks(binding, handle.with(announced), values, {

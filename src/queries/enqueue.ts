@@ -35,7 +35,8 @@ export async function enqueue(
   const { hash } = task;
   if (hash === null) {
     const [inserted] = await insertion(binding, handle, values, sql``);
-    return { id: inserted!.id, status: inserted!.status, deduplicated: false };
+    if (inserted) return { id: inserted.id, status: inserted.status, deduplicated: false };
+    throw new ConflictError(`enqueue into "${spec.queue}" inserted nothing; look for a trigger or rule on the table`);
   }
   const attempt = spec.dedup === "retained" ? readThenInsert : insertThenRead;
   for (let round = 0; round < mostRounds; round++) {

@@ -156,7 +156,7 @@ export interface Pgqueue<Select = {}, Insert = {}> {
 
   /**
    * Makes a failed or disabled task pending at once, with all its tries. Returns its row, or none where it is neither, or
-   * where another task has taken its hash.
+   * where another task has taken its hash. Where another takes it in the same instant, Postgres' unique violation (23505).
    *
    * @example const [task] = await enable(db, id);
    */

@@ -1,3 +1,4 @@
+import { type SQL, sql } from "drizzle-orm";
 import type { TaskError, TaskKind, TaskStatus } from "../schema/columns.ts";
 import type { Binding } from "./binding.ts";
 
@@ -31,11 +32,16 @@ export interface Task<Columns = {}> {
   readonly columns: Columns;
 }
 
+/** The user's own columns as one field. Drizzle leaves out a field of no columns, where an empty object is promised. */
+export function ownColumns(extra: Binding["extra"]): Binding["extra"] | SQL.Aliased {
+  return Object.keys(extra).length > 0 ? extra : sql`'{}'::jsonb`.as("columns");
+}
+
 /** The fields of a `Task`, for a select or a returning. */
 export function taskFields({
   tasks,
   extra,
-}: Binding): Pick<Binding["tasks"], Exclude<keyof Task, "columns">> & Record<"columns", Binding["extra"]> {
+}: Binding): Pick<Binding["tasks"], Exclude<keyof Task, "columns">> & { columns: ReturnType<typeof ownColumns> } {
   return {
     id: tasks.id,
     queue: tasks.queue,
@@ -56,6 +62,6 @@ export function taskFields({
     meta: tasks.meta,
     createdAt: tasks.createdAt,
     finishedAt: tasks.finishedAt,
-    columns: extra,
+    columns: ownColumns(extra),
   };
 }

@@ -177,7 +177,7 @@ export class Runner {
 }
 
 function jobOf(maxRetries: number, task: Claimed, payload: unknown): Job<any, any> {
-  const { id, queue, key, attempt, runAt, createdAt, meta, columns = {} } = task;
+  const { id, queue, key, attempt, runAt, createdAt, meta, columns } = task;
   return {
     id,
     queue,

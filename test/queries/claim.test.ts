@@ -118,6 +118,7 @@ describe("what it hands out", () => {
       token: row.claimToken,
       claims: 1,
       crashed: false,
+      columns: {},
     });
     expect(row).toMatchObject({
       status: "running",

@@ -40,13 +40,23 @@ describe("retained", () => {
 });
 
 describe("active", () => {
-  test.each(["committed", "rolled back"])("waits for the end of the holder, which is then %s", async (how) => {
+  const runs = {
+    enqueue: (spec: ReturnType<typeof hashed>) => enqueue(db, spec, 2),
+    enqueueMany: async (spec: ReturnType<typeof hashed>) => (await enqueueMany(db, spec, [{ payload: 2 }]))[0]!,
+  };
+
+  test.each([
+    ["enqueue", "committed"],
+    ["enqueue", "rolled back"],
+    ["enqueueMany", "committed"],
+    ["enqueueMany", "rolled back"],
+  ] as const)("%s waits for the end of the holder, which is then %s", async (run, how) => {
     const spec = hashed("active");
     const { id } = await enqueue(db, spec, 1);
     const task = await claimOne(db, spec);
     const handler = await begin(db);
     await pgqueue.finalizeOrThrow(handler.tx, spec, { task, result: fail("x") });
-    const second = started(enqueue(db, spec, 2));
+    const second = started(runs[run](spec));
     await blocked(database);
     await (how === "committed" ? handler.commit() : handler.rollback());
     if (how === "committed") expect(await second).toMatchObject({ status: "pending", deduplicated: false });
