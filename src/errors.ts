@@ -13,7 +13,8 @@ export class OptionsError extends PgqueueError {
     readonly field: string,
     /** What was given. */
     readonly value: unknown,
-    expected: string,
+    /** What would have been right, in words. */
+    readonly expected: string,
   ) {
     super(`${field}: expected ${expected}, received ${show(value)}`);
   }

@@ -12,7 +12,7 @@ export { migrate } from "./migrate.ts";
 export type { ClaimOptions } from "./queries/claim.ts";
 export { type Claim, type Claimed, type ClaimToken, newClaimToken } from "./queries/claimed.ts";
 export { createPgqueue, type PgqueueOptions } from "./queries/create.ts";
-export type { Enqueued } from "./queries/enqueue.ts";
+export type { Enqueued } from "./queries/enqueued.ts";
 export type { Outcome } from "./queries/finalize.ts";
 export type { Holding } from "./queries/held-by.ts";
 export type { TaskFilter } from "./queries/list-tasks.ts";

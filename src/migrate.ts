@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { ConflictError } from "./errors.ts";
-import { databaseError } from "./queries/schema-error.ts";
+import { databaseError } from "./queries/database-error.ts";
 import { type Db, type DrizzleDb, primary } from "./queries/statement.ts";
 
 const journal = "pgqueue_migrations";

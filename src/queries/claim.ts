@@ -1,11 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import * as v from "valibot";
-import { checkOptions, integerOption } from "../tasks/options.ts";
+import { checkOptions, integerOption, nameOption } from "../tasks/options.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { type Claimed, type ClaimToken, newClaimToken } from "./claimed.ts";
+import { type Claimed, type ClaimToken, checkToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
-import { ofSpec } from "./of-spec.ts";
+import { checkSpec, ofSpec } from "./of-spec.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 import { ownColumns } from "./task.ts";
 
@@ -18,13 +18,19 @@ export interface ClaimOptions {
   where?: SQL | undefined;
   /** A token of your own making, to be able to `releaseClaim` when the reply is lost. Default: a new one each time. */
   token?: ClaimToken;
+  /**
+   * Whether the handlers begin at once. With false, call `markStarted` just before a task whose `attempt` is over 1; if
+   * the process dies before, `reap` gives the attempt back. Default true.
+   */
+  started?: boolean;
 }
 
 const claimOptions = v.strictObject({
   limit: integerOption(1, 10_000),
-  workerId: v.optional(v.string()),
+  workerId: v.optional(nameOption),
   where: v.optional(v.unknown()),
   token: v.optional(v.string()),
+  started: v.optional(v.boolean()),
 });
 
 /**
@@ -34,9 +40,11 @@ const claimOptions = v.strictObject({
  * `id = any(array(…))` the update takes the primary key; joined, it took a sequential scan at 10,000 rows.
  */
 export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOptions): Statement<Claimed> {
+  checkSpec("claim", spec);
   checkOptions("claim", claimOptions, options);
+  if (options.token !== undefined) checkToken("claim.token", options.token);
   const { tasks, queues, extra } = binding;
-  const { limit, workerId = null, where, token } = options;
+  const { limit, workerId = null, where, token, started = true } = options;
   const handle = primary("claim", db);
 
   const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
@@ -66,7 +74,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         claimedBy: workerId,
         claimedAt: statementTime,
         leaseUntil: after(spec.leaseDuration),
-        startedAt: sql`null`,
+        startedAt: started ? statementTime : sql`null`,
       })
       .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
       .returning({
@@ -89,8 +97,8 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
 
 /** Only `reap` records the error without a stack; a handler that throws the reason of its signal has one. */
 function lastRunWasReaped({ tasks }: Binding): SQL<boolean> {
-  return sql<boolean>`coalesce(
-    ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
+  return sql<boolean>`coalesce(${tasks.attempt} > 1
+    and ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
 }
 
 /** Drizzle evaluates a parameter's encoder at each await, so a builder awaited twice hands out two tokens. */

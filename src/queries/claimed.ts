@@ -1,3 +1,5 @@
+import { OptionsError } from "../errors.ts";
+
 declare const held: unique symbol;
 
 /** Proof of a claim; only `claim` gives one. */
@@ -22,12 +24,19 @@ export interface Claimed<Payload = unknown, Columns = {}> {
   readonly token: ClaimToken;
   /** How often this row was ever claimed; with the token, the fence of this claim. */
   readonly claims: number;
-  /** Whether the last run that failed was ended by `reap`: its process may have died of this task. */
+  /** Whether the try before this one was ended by `reap`: its process may have died of this task. */
   readonly crashed: boolean;
 }
 
 /** The parts of a claim that prove it. */
 export type Claim = Pick<Claimed, "id" | "queue" | "token" | "claims">;
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** @throws OptionsError when it is not a claim token. */
+export function checkToken(field: string, token: unknown): void {
+  if (typeof token !== "string" || !uuid.test(token)) throw new OptionsError(field, token, "a token of newClaimToken");
+}
 
 /** A token of the claimer's own making, so that a claim whose reply is lost can still be given back. */
 export function newClaimToken(): ClaimToken {

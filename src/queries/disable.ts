@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Binding } from "./binding.ts";
-import { noClaim } from "./held.ts";
+import { noClaim } from "./no-claim.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
 import { checkTaskId } from "./task-id.ts";

@@ -1,18 +1,17 @@
-import { is, SQL, sql } from "drizzle-orm";
-import type { PgColumn } from "drizzle-orm/pg-core";
+import { type SQL, sql } from "drizzle-orm";
 import { ConflictError, OptionsError } from "../errors.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { moment, statementTime } from "./clock.ts";
-import { type Enqueued, hiddenHolder } from "./enqueue.ts";
+import { columnText, columnType } from "./column-text.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
+import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { extraValues, insertTasks } from "./insertion.ts";
 import { announcement } from "./notify.ts";
-import { type Db, type DrizzleDb, primary } from "./statement.ts";
+import { type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
 
 const mostRows = 5_000;
 const mostCharacters = 8_000_000;
-const mostRounds = 5;
 
 /** A row to be inserted, on behalf of one item or of all items of its hash. */
 interface Row {
@@ -50,7 +49,11 @@ export async function enqueueMany(
   const insertAll = async (tx: DrizzleDb) => {
     for (const chunk of chunks) await insertChunk(binding, tx, spec, chunk);
   };
-  await (chunks.length > 1 ? handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb)) : insertAll(handle));
+  // Where a hash may be held, one insert may not be the end of it.
+  const isOneStatement = chunks.length <= 1 && rowOfHash.size === 0;
+  await (isOneStatement || isTransaction(handle)
+    ? insertAll(handle)
+    : handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb)));
 
   const answered = new Set<Row>();
   return rowOfItem.map((row) => {
@@ -119,7 +122,7 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
     meta: sql`nullif(item -> 'meta', 'null')`,
   };
   for (const name of rows[0]?.extra ?? []) {
-    values[name] = sql`(item -> 'columns' ->> ${name}::text)::${typeOf(binding.extra[name]!)}`;
+    values[name] = sql`(item -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
   }
   // The offset keeps Postgres from a hash join, which reads all hashes of the queue to look up these few.
   const isNew = sql`not exists (select 1 from ${tasks} as holder
@@ -184,44 +187,17 @@ async function readHolders({ tasks }: Binding, handle: DrizzleDb, spec: JobSpec,
 }
 
 function toRow(call: string, binding: Binding, task: NewTask): Row {
-  const values = extraValues(call, binding, task.columns);
+  const values = { ...nullable(binding), ...extraValues(call, binding, task.columns) };
   const columns = Object.entries(values).map(
-    ([name, value]) => [name, driverText(`${call}.columns.${name}`, binding.extra[name]!, value)] as const,
+    ([name, value]) => [name, columnText(`${call}.columns.${name}`, binding.extra[name]!, value)] as const,
   );
   const runAt = task.runAt ? `"runAt":${JSON.stringify(task.runAt)},` : "";
   const json = `{${runAt}"delay":${task.delay},"hash":${JSON.stringify(task.hash)},"priority":${task.priority},"maxRetries":${task.maxRetries},"meta":${task.meta},"payload":${task.payload},"columns":${JSON.stringify(Object.fromEntries(columns))}}`;
   return { hash: task.hash, json, runAt: task.runAt, delay: task.delay, extra: Object.keys(values).sort() };
 }
 
-/** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
-function driverText(field: string, column: PgColumn, value: unknown): unknown {
-  if (value === null) return null;
-  const encoded = column.mapToDriverValue(value as never) as unknown;
-  if (is(encoded, SQL)) throw new OptionsError(field, value, "a value that is not SQL; enqueue such tasks one by one");
-  if (encoded instanceof Uint8Array) {
-    return `\\x${Array.from(encoded, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  }
-  return typeof encoded === "bigint" ? String(encoded) : encoded;
-}
-
-/**
- * The type that a column's text is read as. A cast to a type with a length would cut the text short, where an insert
- * refuses it; and a serial is no type.
- */
-function typeOf(column: PgColumn): SQL {
-  const [, type = "", dimensions = ""] = /^(.*?)((?:\[\d*\])*)$/.exec(column.getSQLType()) ?? [];
-  let element = column as PgColumn & { baseColumn?: PgColumn; enum?: { schema?: string; enumName?: string } };
-  while (element.baseColumn) element = element.baseColumn;
-  return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions)}`;
-}
-
-function enumName({ schema, enumName }: { schema?: string; enumName?: string } = {}): SQL | undefined {
-  if (!enumName) return undefined;
-  return schema ? sql`${sql.identifier(schema)}.${sql.identifier(enumName)}` : sql`${sql.identifier(enumName)}`;
-}
-
-function unbounded(type: string): string {
-  if (/^(var)?char\b/.test(type)) return "text";
-  if (/^bit\b/.test(type)) return "bit varying";
-  return { smallserial: "smallint", serial: "integer", bigserial: "bigint" }[type] ?? type;
+/** The columns that are null where they are not given, so that as many rows as can be have the same columns. */
+function nullable({ extra }: Binding): Record<string, null> {
+  const names = Object.keys(extra).filter((name) => !extra[name]?.hasDefault && !extra[name]?.generated);
+  return Object.fromEntries(names.map((name) => [name, null]));
 }

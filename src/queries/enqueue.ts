@@ -5,20 +5,10 @@ import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { after, moment, statementTime } from "./clock.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
+import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { extraParams, extraValues, insertTasks } from "./insertion.ts";
 import { notify } from "./notify.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
-
-/** What became of an enqueue. */
-export interface Enqueued {
-  /** The task's id; where its hash was held already, that of the holder. */
-  id: number;
-  status: TaskStatus;
-  /** Whether a task of the same hash was there, and nothing was inserted. */
-  deduplicated: boolean;
-}
-
-const mostRounds = 5;
 
 export async function enqueue(
   binding: Binding,
@@ -44,13 +34,6 @@ export async function enqueue(
     if (enqueued) return enqueued;
   }
   throw hiddenHolder(spec.queue, hash);
-}
-
-/** The holder of a hash comes and goes only where "active" tasks end all the time, or is out of sight for good. */
-export function hiddenHolder(queue: string, hash: string): ConflictError {
-  return new ConflictError(
-    `hash ${JSON.stringify(hash)} of queue "${queue}" is held by a task that this role or transaction cannot see; look for a row-level security policy`,
-  );
 }
 
 function taskValues(binding: Binding, spec: JobSpec, task: NewTask): Record<string, SQL> {

@@ -13,12 +13,11 @@ export function extendLease(
   db: Db,
   spec: Spec,
   claims: Claim | readonly Claim[],
-  duration: Duration = spec.leaseDuration,
+  duration?: Duration,
 ): Statement<{ id: number; leaseUntil: Date }> {
   const { tasks } = binding;
-  const list = Array.isArray(claims) ? claims : [claims as Claim];
-  checkClaims("extendLease.tasks", spec, list);
-  const until = after(milliseconds("extendLease.duration", duration, 1));
+  const list = checkClaims("extendLease", "tasks", spec, claims);
+  const until = after(milliseconds("extendLease.duration", duration ?? spec.leaseDuration, 1));
   const handle = primary("extendLease", db);
 
   const rows = held(binding, handle, spec, documentOf(list.map(fence)));

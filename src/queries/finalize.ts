@@ -8,7 +8,9 @@ import { type Transition, transition } from "../tasks/transition.ts";
 import type { Binding } from "./binding.ts";
 import type { Claimed } from "./claimed.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { checkClaims, documentOf, fence, held, noClaim } from "./held.ts";
+import { withFailure } from "./failures.ts";
+import { checkClaims, documentOf, fence, held } from "./held.ts";
+import { noClaim } from "./no-claim.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** How a claimed task ended. */
@@ -61,20 +63,14 @@ export function finalize(
   );
 }
 
-/** The latest ten, newest first. */
-export function withFailure({ tasks }: Binding, failure: ReturnType<typeof sql>) {
-  return sql`case when ${failure} is null then ${tasks.errors}
-    else (jsonb_build_array(${failure}) || coalesce(${tasks.errors}, '[]')) - 10 end`;
-}
-
 function outcomeDocument(spec: Spec, outcomes: readonly Outcome[]): string {
   for (const [i, outcome] of outcomes.entries()) {
     if (!isResult(outcome?.result)) {
       throw new OptionsError(`finalize.outcomes[${i}].result`, outcome?.result, "done(), retry(), fail() or skip()");
     }
   }
-  const claims = outcomes.map(({ task }) => task);
-  checkClaims("finalize.outcomes", spec, claims);
+  const tasks = outcomes.map(({ task }) => task);
+  checkClaims("finalize", "outcomes", spec, tasks);
   return documentOf(outcomes.map((outcome) => outcomeMembers(spec, outcome)));
 }
 

@@ -15,7 +15,7 @@ export async function heldBy(
   spec: Spec,
   claims: readonly Claim[],
 ): Promise<{ id: number; holding: Holding }[]> {
-  checkClaims("heldBy.tasks", spec, claims);
+  checkClaims("heldBy", "tasks", spec, claims);
   if (claims.length === 0) return [];
   const ids = JSON.stringify(claims.map(({ id }) => id));
   const rows = await primary("heldBy", db)

@@ -2,7 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import type { Claim } from "./claimed.ts";
+import { type Claim, checkToken } from "./claimed.ts";
+import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
 
 /** The identity of a claim, as a member of the JSON document that carries a batch. */
@@ -47,26 +48,24 @@ export function isHeld({ tasks }: Binding, spec: Spec): SQL {
   return sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from held))`;
 }
 
-const none = sql`null`;
-
-/** What ends a claim, whoever ends it. */
-export const noClaim = { claimToken: none, claimedBy: none, claimedAt: none, leaseUntil: none, startedAt: none };
-
-/** @throws OptionsError when a task is of another queue, was not claimed, or is named twice. */
-export function checkClaims(call: string, spec: Spec, claims: readonly Claim[]): void {
+/**
+ * The claims as a list.
+ *
+ * @throws OptionsError when a task is of another queue, was not claimed, or is named twice.
+ */
+export function checkClaims(call: string, list: string, spec: Spec, given: Claim | readonly Claim[]): readonly Claim[] {
+  checkSpec(call, spec);
+  const claims: readonly Claim[] = Array.isArray(given) ? given : [given];
   const ids = new Set<number>();
   for (const [i, claim] of claims.entries()) {
-    const field = `${call}[${i}]`;
-    if (
-      !claim ||
-      !Number.isSafeInteger(claim.id) ||
-      typeof claim.token !== "string" ||
-      !Number.isInteger(claim.claims)
-    ) {
+    const field = `${call}.${list}[${i}]`;
+    if (!claim || !Number.isSafeInteger(claim.id) || !Number.isInteger(claim.claims)) {
       throw new OptionsError(field, claim, "a task that claim returned");
     }
+    checkToken(`${field}.token`, claim.token);
     if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);
     if (ids.has(claim.id)) throw new OptionsError(`${field}.id`, claim.id, "each task once");
     ids.add(claim.id);
   }
+  return claims;
 }

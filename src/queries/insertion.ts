@@ -42,15 +42,20 @@ function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
 /** The user's own columns of one task: as given, or by Drizzle's `$default` as in an insert of the user's. */
 export function extraValues(call: string, { extra }: Binding, columns: object = {}): Record<string, unknown> {
   for (const name of Object.keys(columns)) {
-    if (!(name in extra)) throw new OptionsError(`${call}.columns.${name}`, name, "a column of your own task table");
+    if (!Object.hasOwn(extra, name))
+      throw new OptionsError(`${call}.columns.${name}`, name, "a column of your own task table");
   }
   const values: Record<string, unknown> = {};
   for (const [name, column] of Object.entries(extra)) {
     const given = (columns as Record<string, unknown>)[name];
-    const value = given === undefined ? (column.defaultFn?.() ?? column.onUpdateFn?.()) : given;
+    const value = given === undefined ? defaultOf(column) : given;
     if (value !== undefined) values[name] = value;
   }
   return values;
+}
+
+function defaultOf(column: PgColumn): unknown {
+  return column.defaultFn ? column.defaultFn() : column.onUpdateFn?.();
 }
 
 /** The user's own columns as parameters, encoded by their columns. */

@@ -40,7 +40,7 @@ export function listTasks(binding: Binding, db: Db, filter: TaskFilter = {}): St
       .where(
         and(
           queue === undefined ? undefined : eq(tasks.queue, queueName("listTasks", queue)),
-          status && eq(tasks.status, status),
+          status && sql`${tasks.status} = ${sql.raw(`'${status}'`)}`,
           kind && eq(tasks.kind, kind),
           before === undefined ? undefined : lt(tasks.id, before),
           where && sql`(${where})`,

@@ -13,8 +13,7 @@ export function markStarted(
   claims: Claim | readonly Claim[],
 ): Statement<{ id: number }> {
   const { tasks } = binding;
-  const list = Array.isArray(claims) ? claims : [claims as Claim];
-  checkClaims("markStarted.tasks", spec, list);
+  const list = checkClaims("markStarted", "tasks", spec, claims);
   const handle = primary("markStarted", db);
 
   const rows = held(binding, handle, spec, documentOf(list.map(fence)));

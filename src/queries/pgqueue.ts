@@ -3,7 +3,7 @@ import type { Duration } from "../tasks/duration.ts";
 import type { JobSpec, Spec, TickerSpec } from "../tasks/spec.ts";
 import type { ClaimOptions } from "./claim.ts";
 import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
-import type { Enqueued } from "./enqueue.ts";
+import type { Enqueued } from "./enqueued.ts";
 import type { Outcome } from "./finalize.ts";
 import type { Holding } from "./held-by.ts";
 import type { TaskFilter } from "./list-tasks.ts";
@@ -132,10 +132,13 @@ export interface Pgqueue<Select = {}, Insert = {}> {
   ): Statement<{ id: number; leaseUntil: Date }>;
 
   /**
-   * Writes down that a task's handler is about to begin, so that `reap` charges the attempt. Needed for a task with an
-   * earlier failure (`attempt` over 1), which otherwise gets its attempt back when its process dies.
+   * Writes down that a task's handler is about to begin, so that `reap` charges the attempt. For tasks claimed with
+   * `started: false` that have an earlier failure (`attempt` over 1): they get their attempt back when the process dies
+   * before.
    *
-   * @example if (task.attempt > 1) await markStarted(db, sendReceipt, task);
+   * @example
+   * const tasks = await claim(db, sendReceipt, { limit: 10, started: false });
+   * for (const task of tasks) if (task.attempt > 1) await markStarted(db, sendReceipt, task);
    */
   markStarted(db: Db, spec: Spec, tasks: Claim | readonly Claim[]): Statement<{ id: number }>;
 

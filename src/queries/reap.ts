@@ -6,9 +6,9 @@ import { checkOptions, integerOption } from "../tasks/options.ts";
 import type { Spec, TickerSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { withFailure } from "./finalize.ts";
-import { noClaim } from "./held.ts";
-import { ofSpec } from "./of-spec.ts";
+import { withFailure } from "./failures.ts";
+import { noClaim } from "./no-claim.ts";
+import { checkSpec, ofSpec } from "./of-spec.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 export interface ReapOptions {
@@ -29,6 +29,7 @@ export function reap(
   spec: Spec,
   options: ReapOptions = {},
 ): Statement<{ id: number; status: TaskStatus }> {
+  checkSpec("reap", spec);
   checkOptions("reap", reapOptions, options);
   const { tasks } = binding;
   const handle = primary("reap", db);

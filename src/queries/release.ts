@@ -2,7 +2,8 @@ import { sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
-import { checkClaims, documentOf, fence, held, isHeld, noClaim } from "./held.ts";
+import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { released } from "./no-claim.ts";
 import { announcement } from "./notify.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
@@ -14,8 +15,7 @@ export function release(
   claims: Claim | readonly Claim[],
 ): Statement<{ id: number }> {
   const { tasks, notifies } = binding;
-  const list = Array.isArray(claims) ? claims : [claims as Claim];
-  checkClaims("release.tasks", spec, list);
+  const list = checkClaims("release", "tasks", spec, claims);
   const handle = primary("release", db);
 
   const rows = held(binding, handle, spec, documentOf(list.map(fence)));
@@ -30,11 +30,9 @@ export function release(
     handle
       .with(rows, announced)
       .update(tasks)
-      .set({ ...released, attempt: sql`greatest(${tasks.attempt} - 1, 0)` })
+      .set(released(binding))
       .from(sql`announced`)
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id }),
   );
 }
-
-export const released = { status: sql`'pending'`, ...noClaim };

@@ -3,6 +3,7 @@ import { ConflictError } from "../errors.ts";
 import { encodePayload } from "../tasks/payload.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
+import { checkSpec } from "./of-spec.ts";
 import { type Db, primary } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
 import { checkTaskId } from "./task-id.ts";
@@ -15,6 +16,7 @@ export async function replacePayload(
   id: number,
   payload: unknown,
 ): Promise<Task | undefined> {
+  checkSpec("replacePayload", spec);
   checkTaskId("replacePayload", id);
   const { json } = encodePayload(spec, payload);
   const { tasks } = binding;

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Binding } from "./binding.ts";
-import { noClaim } from "./held.ts";
+import { noClaim } from "./no-claim.ts";
 import { announcement } from "./notify.ts";
 import { type Db, lockName, primary, type Statement, statement } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";

@@ -2,6 +2,7 @@ import { getTableColumns, getTableName, type Table } from "drizzle-orm";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { SchemaError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
+import { databaseError } from "./database-error.ts";
 
 const undefinedTable = "42P01";
 const undefinedColumn = "42703";
@@ -82,15 +83,4 @@ function isColumnOf(table: Table, { relation, column }: NamedColumn): boolean {
 function qualifiedName(table: Table): string {
   const { schema, name } = getTableConfig(table as PgTable);
   return schema ? `${schema}.${name}` : name;
-}
-
-/** Postgres' own error inside Drizzle's: `code` is the SQLSTATE, which Bun calls `errno`. */
-export function databaseError(error: unknown): { code?: string; message?: string } {
-  for (let inner = error, depth = 0; typeof inner === "object" && inner !== null && depth < 5; depth++) {
-    const { code, errno, message, cause } = inner as Record<string, unknown>;
-    const state = [errno, code].find((value) => typeof value === "string" && /^[0-9A-Z]{5}$/.test(value));
-    if (state) return { code: state as string, message: String(message) };
-    inner = cause;
-  }
-  return {};
 }

@@ -51,6 +51,11 @@ export function primary(call: string, db: Db): DrizzleDb {
   throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");
 }
 
+/** Whether the caller's own transaction is open already: only a transaction can be rolled back. */
+export function isTransaction(handle: DrizzleDb): boolean {
+  return "rollback" in handle;
+}
+
 /** The table's bare name, as `for update of` wants it: Drizzle 0.45 would put the schema before it. */
 export function lockName(table: Table): SQL {
   return sql`${sql.identifier(getTableName(table))}`;

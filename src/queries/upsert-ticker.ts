@@ -4,11 +4,9 @@ import { encodePayload } from "../tasks/payload.ts";
 import type { TickerSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { statementTime } from "./clock.ts";
-import type { Enqueued } from "./enqueue.ts";
+import { type Enqueued, mostRounds } from "./enqueued.ts";
 import { extraParams, extraValues, insertTasks } from "./insertion.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
-
-const mostRounds = 5;
 
 /** Reads first: an insert would wait for any open transaction that has touched the row, at each start of each worker. */
 export async function upsertTicker(binding: Binding, db: Db, spec: TickerSpec<any, any, any>): Promise<Enqueued> {

@@ -1,6 +1,7 @@
 import { PayloadError } from "../errors.ts";
 
 const deepest = 1_000;
+const shownDepth = 12;
 // Postgres takes no text of 256 MB, and a character may be three bytes.
 const longest = 64 * 1024 * 1024;
 
@@ -41,7 +42,7 @@ function check(value: unknown, root: string, path: (string | number)[], depth: n
       return;
     case "object":
       if (value === null) return;
-      if (depth >= deepest) refuse(root, path, 12, `circular, or nested deeper than ${deepest} levels`);
+      if (depth >= deepest) refuse(root, path, shownDepth, `circular, or nested deeper than ${deepest} levels`);
       return Array.isArray(value) ? checkItems(value, root, path, depth) : checkEntries(value, root, path, depth);
     default:
       refuse(root, path, depth, value === undefined ? "undefined" : `a ${typeof value}`);

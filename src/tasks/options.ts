@@ -12,15 +12,13 @@ function checked<T>(check: (field: string, value: T) => unknown) {
       check("", dataset.value as T);
     } catch (error) {
       addIssue({
-        expected: error instanceof OptionsError ? expectedOf(error) : String(error),
+        expected: error instanceof OptionsError ? error.expected : String(error),
         received: "",
         message: "",
       });
     }
   });
 }
-
-const expectedOf = (error: OptionsError) => error.message.replace(/^: expected (.*?), received .*$/s, "$1");
 
 export const nameOption = v.pipe(v.unknown(), checked(checkName));
 export const durationOption = (least: number) =>

@@ -4,7 +4,7 @@ import type { Result } from "./result.ts";
 import type { Spec, TickerSpec } from "./spec.ts";
 
 /** What the next state of a task depends on. */
-export interface Run {
+export interface Attempt {
   /** The try that ended, from 1. */
   readonly attempt: number;
   /** The task's own override of the spec. */
@@ -29,7 +29,7 @@ export interface Transition {
 }
 
 /** The state that a result leads to: the table of results, and nothing else. `reap` says the same of a `retry` in SQL. */
-export function transition(spec: Spec, run: Run, result: Result): Transition {
+export function transition(spec: Spec, run: Attempt, result: Result): Transition {
   if (result.type === "done") {
     const output = { value: result.output ?? null };
     return isTicker(spec) ? { ...nextTick(spec, true), output } : { ...ended(spec, run, "completed", true), output };
@@ -40,11 +40,11 @@ export function transition(spec: Spec, run: Run, result: Result): Transition {
   return { ...ended(spec, run, "failed", false), failure };
 }
 
-function hasTriesLeft(spec: Spec, run: Run): boolean {
+function hasTriesLeft(spec: Spec, run: Attempt): boolean {
   return run.attempt <= (run.maxRetries ?? spec.maxRetries);
 }
 
-function nextTry(spec: Spec, run: Run): Transition {
+function nextTry(spec: Spec, run: Attempt): Transition {
   const delay = Math.min(run.attempt * spec.retryDelay, longestDuration);
   return { status: "pending", delay, attempt: run.attempt, keepsPayload: false, releasesHash: false };
 }
@@ -53,7 +53,7 @@ function nextTick(spec: TickerSpec, keepsPayload: boolean): Transition {
   return { status: "pending", delay: spec.every, attempt: 0, keepsPayload, releasesHash: false };
 }
 
-function ended(spec: Spec, run: Run, status: "completed" | "failed", keepsPayload: boolean): Transition {
+function ended(spec: Spec, run: Attempt, status: "completed" | "failed", keepsPayload: boolean): Transition {
   return { status, delay: null, attempt: run.attempt, keepsPayload, releasesHash: spec.dedup === "active" };
 }
 

@@ -1,5 +1,4 @@
 import { PGlite } from "@electric-sql/pglite";
-import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { drizzle, type PgliteDatabase } from "drizzle-orm/pglite";
 
 export interface TestDatabase<Schema extends Record<string, unknown>> {
@@ -10,7 +9,8 @@ export interface TestDatabase<Schema extends Record<string, unknown>> {
 
 /**
  * A new, empty database inside this process, with the tables of your schema: Postgres itself, compiled to WebAssembly. It
- * has one connection, so do not use `db` inside a transaction of `db`. Needs `@electric-sql/pglite` and `drizzle-kit`.
+ * has one connection, so do not use `db` inside a transaction of `db`: it would wait for itself. Needs
+ * `@electric-sql/pglite` and `drizzle-kit`.
  *
  * @example
  * import * as schema from "./schema";
@@ -21,8 +21,20 @@ export async function createTestDatabase<Schema extends Record<string, unknown>>
 }: {
   schema: Schema;
 }): Promise<TestDatabase<Schema>> {
+  const { generateDrizzleJson, generateMigration } = await loadDrizzleKit();
+  const statements = await generateMigration(await generateDrizzleJson({}), await generateDrizzleJson(schema));
   const client = await PGlite.create();
-  const statements = await generateMigration(generateDrizzleJson({}), generateDrizzleJson(schema));
-  for (const statement of statements) await client.exec(statement);
+  try {
+    for (const statement of statements) await client.exec(statement);
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
   return { db: drizzle({ client, schema }), close: () => client.close() };
+}
+
+/** The same functions, wherever the major of drizzle-kit that is installed has them. */
+async function loadDrizzleKit(): Promise<typeof import("drizzle-kit/api")> {
+  const first: string = "drizzle-kit/api-postgres";
+  return import(first).catch(() => import("drizzle-kit/api"));
 }

@@ -29,7 +29,7 @@ export class Claimer {
     const token = newClaimToken();
     const sentAt = performance.now();
     try {
-      return { tasks: await pgqueue.claim(db, spec, { limit, workerId, token }), sentAt };
+      return { tasks: await pgqueue.claim(db, spec, { limit, workerId, token, started: false }), sentAt };
     } catch (error) {
       if (isCut(error)) {
         this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });

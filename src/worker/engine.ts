@@ -4,6 +4,7 @@ import { primary } from "../queries/statement.ts";
 import type { TickerSpec } from "../tasks/spec.ts";
 import { Backoff } from "./backoff.ts";
 import { Claimer } from "./claimer.ts";
+import { throughConflicts } from "./conflict.ts";
 import { isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { Lane } from "./lane.ts";
@@ -122,8 +123,10 @@ export class Engine {
     }
     for (const { registration } of this.#lines) {
       const { spec } = registration;
-      if (spec.kind === "ticker") await pgqueue.upsertTicker(db, spec as TickerSpec<any, any, any>);
-      await pgqueue.reap(db, spec);
+      await throughConflicts(this.#host.closing, async () => {
+        if (spec.kind === "ticker") await pgqueue.upsertTicker(db, spec as TickerSpec<any, any, any>);
+        await pgqueue.reap(db, spec);
+      });
     }
   }
 

@@ -1,4 +1,4 @@
-import { databaseError } from "../queries/schema-error.ts";
+import { databaseError } from "../queries/database-error.ts";
 
 const serializationFailure = "40001";
 const deadlock = "40P01";

@@ -1,9 +1,9 @@
 import { Agenda } from "./agenda.ts";
 import { Backoff } from "./backoff.ts";
 import type { Claimer } from "./claimer.ts";
+import { throughConflicts } from "./conflict.ts";
 import { isConflict, isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
-import { pause } from "./pause.ts";
 import type { Runner } from "./runner.ts";
 import type { Slots } from "./slots.ts";
 import { Wake } from "./wake.ts";
@@ -68,7 +68,7 @@ export class Poller {
     let used = 0;
     try {
       if (taken === 0) return 0;
-      const { tasks, sentAt } = await this.#claim(taken);
+      const { tasks, sentAt } = await throughConflicts(this.#host.closing, () => claimer.claim(taken));
       if (this.#host.closing.aborted) {
         await claimer.release(tasks);
         return 0;
@@ -80,20 +80,6 @@ export class Poller {
       slots.give(taken - used);
     }
   }
-
-  async #claim(limit: number): ReturnType<Claimer["claim"]> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#parts.claimer.claim(limit);
-      } catch (error) {
-        // Not for ever: the slots are held meanwhile, and a unique index of the user's may refuse each time.
-        if (!isConflict(error) || tries === mostTries || this.#host.closing.aborted) throw error;
-        await pause(Math.random() * longestConflictPause, this.#host.closing);
-      }
-    }
-  }
 }
 
 const mostAtOnce = 500;
-const mostTries = 20;
-const longestConflictPause = 20;

@@ -3,7 +3,7 @@ import { bigint, integer, pgTable, text } from "drizzle-orm/pg-core";
 import { afterAll, describe, expect, test } from "vitest";
 import { createPgqueue, newClaimToken, OptionsError, pgqueueTables } from "../../src/index.ts";
 import { createDatabase } from "../postgres/database.ts";
-import { claimAll, claimNew, claimOne, job, makeDue, pgqueue, queues, rowOf, tasks, ticker } from "./jobs.ts";
+import { claimAll, claimNew, claimOne, expire, job, makeDue, pgqueue, queues, rowOf, tasks, ticker } from "./jobs.ts";
 import { recorded } from "./recorder.ts";
 import { begin, impatient } from "./transactions.ts";
 
@@ -126,7 +126,7 @@ describe("what it hands out", () => {
       claims: 1,
       claimToken: expect.stringMatching(/^[0-9a-f-]{36}$/),
       claimedBy: "w'1",
-      startedAt: null,
+      startedAt: row.claimedAt,
       finishedAt: null,
     });
     expect(row.leaseUntil!.getTime() - row.claimedAt!.getTime()).toBe(90_000);
@@ -167,6 +167,25 @@ describe("what it hands out", () => {
     await finalize(db, spec, { task, result: { type: "retry", error: "again" } });
     await makeDue(db, spec);
     expect(await claimOne(db, spec)).toMatchObject({ crashed: false, attempt: 3 });
+  });
+
+  test("says no more that a ticker crashed once a run of it succeeded, nor a task that was enabled", async () => {
+    const spec = ticker({ retryDelay: 0, every: 1 });
+    const { id } = await pgqueue.upsertTicker(db, spec);
+    await claimOne(db, spec);
+    await expire(db, id);
+    await pgqueue.reap(db, spec);
+    const suspect = await claimOne(db, spec);
+    expect(suspect.crashed).toBe(true);
+    await finalize(db, spec, { task: suspect, result: { type: "done" } });
+    await makeDue(db, spec);
+    const next = await claimOne(db, spec);
+    expect(next).toMatchObject({ crashed: false, attempt: 1 });
+    await expire(db, id);
+    await pgqueue.reap(db, spec);
+    await pgqueue.disable(db, id);
+    await pgqueue.enable(db, id);
+    expect(await claimOne(db, spec)).toMatchObject({ crashed: false, attempt: 1 });
   });
 
   test("is the token of the caller's making where one is given", async () => {
@@ -283,6 +302,9 @@ test.each<[options: unknown, field: string]>([
   [{}, "claim.limit"],
   [undefined, "claim"],
   [{ limit: 1, workerId: 7 }, "claim.workerId"],
+  [{ limit: 1, workerId: "a\0b" }, "claim.workerId"],
+  [{ limit: 1, token: "abc" }, "claim.token"],
+  [{ limit: 1, started: 1 }, "claim.started"],
   [{ limit: 1, lease: "5m" }, "claim.lease"],
 ])("%o is refused before any SQL, naming %s", (options, field) => {
   const { db, statements } = recorded(database);

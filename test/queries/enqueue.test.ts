@@ -1,5 +1,7 @@
 import { sql } from "drizzle-orm";
 import { integer, uniqueIndex } from "drizzle-orm/pg-core";
+import { drizzle } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
 import * as v from "valibot";
 import { afterAll, describe, expect, test } from "vitest";
 import {
@@ -457,6 +459,19 @@ describe("the user's own schema", () => {
       expect(await sqlState(own.enqueue(tx, spec, { hash: "c" }, { columns: { tenant: 1 } }))).toBe("42501");
       await rollback();
     }
+    const spec = hashed();
+    await own.enqueue(other.db, spec, { hash: "a" });
+    const hidden = [{ hash: "new" }, { hash: "a" }].map((payload) => ({ payload, columns: { tenant: 2 } }));
+    const before = await other.client`select count(*) from pgqueue_tasks`;
+    await other.client.unsafe(`alter role ${role} set app.tenant = '2'; alter role ${role} login password 'x'`);
+    const url = new URL(other.url);
+    url.username = role;
+    url.password = "x";
+    const asTenant = postgres(url.href, { max: 1, onnotice: () => {} });
+    const many = own.enqueueMany(drizzle({ client: asTenant }), spec, hidden);
+    await expect(many).rejects.toThrow(ConflictError);
+    expect(await other.client`select count(*) from pgqueue_tasks`).toEqual(before);
+    await asTenant.end();
     await other.client.unsafe(`drop owned by ${role}; drop role ${role}`);
     await other.end();
   });

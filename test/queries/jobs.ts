@@ -64,8 +64,12 @@ export async function claimNew(db: Db, spec: JobSpec<any, any>, count: number): 
   return claimAll(db, spec);
 }
 
-export async function claimAll(db: Db, spec: Spec<any, any>, limit = 10_000): Promise<Claimed<any>[]> {
-  const claimed = await pgqueue.claim(db, spec, { limit });
+export async function claimAll(
+  db: Db,
+  spec: Spec<any, any>,
+  { limit = 10_000, started = true } = {},
+): Promise<Claimed<any>[]> {
+  const claimed = await pgqueue.claim(db, spec, { limit, started });
   return claimed.sort((a, b) => a.id - b.id);
 }
 

@@ -155,7 +155,7 @@ describe.each<[name: string, setup: string]>([
     // Not seen by any statistics: a hundred claims that stand, and a hundred whose lease ran out.
     if (setup) {
       await pgqueue.upsertTicker(db, clock);
-      const expired = await claimAll(db, spec, batch);
+      const expired = await claimAll(db, spec, { limit: batch });
       await client`
         update pgqueue_tasks set lease_until = now() - interval '1 s' where id = any(${expired.map(({ id }) => id)})`;
     }

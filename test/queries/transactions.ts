@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { databaseError } from "../../src/queries/schema-error.ts";
+import { databaseError } from "../../src/queries/database-error.ts";
 import type { TestDatabase } from "../postgres/database.ts";
 
 type Database = TestDatabase["db"];

@@ -5,7 +5,7 @@ import { defineJob, defineTicker } from "../../src/tasks/define.ts";
 import { longestDuration } from "../../src/tasks/duration.ts";
 import { done, fail, type Result, retry, skip } from "../../src/tasks/result.ts";
 import type { JobSpec, TickerSpec } from "../../src/tasks/spec.ts";
-import { type Run, transition } from "../../src/tasks/transition.ts";
+import { type Attempt, transition } from "../../src/tasks/transition.ts";
 
 const error = new Error("no");
 const failure = { name: "Error", message: "no" };
@@ -32,7 +32,7 @@ describe("the table of results", () => {
   const failed = { status: "failed", delay: null, keepsPayload: false, failure };
   const again = { ...pending, delay: 60_000, attempt: 0 };
 
-  test.each<[string, Result, Run, object]>([
+  test.each<[string, Result, Attempt, object]>([
     [
       "done()",
       done(),
@@ -67,7 +67,7 @@ describe("the table of results", () => {
     expect(transition(job({ dedup: "active" }), run, result).releasesHash).toBe(ends);
   });
 
-  test.each<[string, Result, Run, object]>([
+  test.each<[string, Result, Attempt, object]>([
     ["done()", done(), early, { ...again, keepsPayload: true, output: { value: null } }],
     ["done(output)", done(7), last, { ...again, keepsPayload: true, output: { value: 7 } }],
     ["retry, tries left", retry(error), early, { ...pending, delay: 2_000, attempt: 2, failure }],

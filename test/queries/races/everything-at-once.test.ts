@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
 import { type Claimed, done, fail, retry, StaleClaimError } from "../../../src/index.ts";
-import { databaseError } from "../../../src/queries/schema-error.ts";
+import { databaseError } from "../../../src/queries/database-error.ts";
 import { createDatabase } from "../../postgres/database.ts";
 import { claimAll, expire, idsOf, job, makeDue, pgqueue, tasks } from "../jobs.ts";
 

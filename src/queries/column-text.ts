@@ -1,0 +1,36 @@
+import { is, SQL, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
+import { OptionsError } from "../errors.ts";
+
+/** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
+export function columnText(field: string, column: PgColumn, value: unknown): unknown {
+  if (value === null) return null;
+  const encoded = column.mapToDriverValue(value as never) as unknown;
+  if (is(encoded, SQL)) throw new OptionsError(field, value, "a value that is not SQL; enqueue such tasks one by one");
+  if (encoded instanceof Uint8Array) {
+    return `\\x${Array.from(encoded, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  }
+  return typeof encoded === "bigint" ? String(encoded) : encoded;
+}
+
+/**
+ * The type that a column's text is read as. A cast to a type with a length would cut the text short, where an insert
+ * refuses it; and a serial is no type.
+ */
+export function columnType(column: PgColumn): SQL {
+  const [, type = "", dimensions = ""] = /^(.*?)((?:\[\d*\])*)$/.exec(column.getSQLType()) ?? [];
+  let element = column as PgColumn & { baseColumn?: PgColumn; enum?: { schema?: string; enumName?: string } };
+  while (element.baseColumn) element = element.baseColumn;
+  return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions)}`;
+}
+
+function enumName({ schema, enumName }: { schema?: string; enumName?: string } = {}): SQL | undefined {
+  if (!enumName) return undefined;
+  return schema ? sql`${sql.identifier(schema)}.${sql.identifier(enumName)}` : sql`${sql.identifier(enumName)}`;
+}
+
+function unbounded(type: string): string {
+  if (/^(var)?char\b/.test(type)) return "text";
+  if (/^bit\b/.test(type)) return "bit varying";
+  return { smallserial: "smallint", serial: "integer", bigserial: "bigint" }[type] ?? type;
+}
