@@ -98,6 +98,8 @@ function show(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid Date" : value.toISOString();
   if (typeof value === "object" && value !== null) {
+    const { kind, queue } = value as { kind?: unknown; queue?: unknown };
+    if (typeof kind === "string" && typeof queue === "string") return `the ${kind} of queue "${queue}"`;
     return Array.isArray(value) ? "an array" : `an object of ${value.constructor?.name ?? "no class"}`;
   }
   return String(value);

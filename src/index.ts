@@ -14,7 +14,7 @@ export { type Claim, type Claimed, type ClaimToken, newClaimToken } from "./quer
 export { createPgqueue, type PgqueueOptions } from "./queries/create.ts";
 export type { Enqueued } from "./queries/enqueued.ts";
 export type { Outcome } from "./queries/finalize.ts";
-export type { Holding } from "./queries/held-by.ts";
+export type { HeldTask, Holding } from "./queries/held-by.ts";
 export type { TaskFilter } from "./queries/list-tasks.ts";
 export type { AnyQueues, AnyTasks, EnqueueOptions, ExtraInsert, ExtraSelect } from "./queries/own-columns.ts";
 export type { QueueState } from "./queries/pause-queue.ts";
@@ -38,6 +38,13 @@ export type { Duration, TotalDuration } from "./tasks/duration.ts";
 export { parsePayload } from "./tasks/payload.ts";
 export { done, fail, type Result, retry, skip } from "./tasks/result.ts";
 export type { Dedup, JobSpec, PayloadOf, Spec, TickerSpec } from "./tasks/spec.ts";
-export type { WorkerEvent } from "./worker/event.ts";
+export type { Activity, SettledEvent, WorkerEvent } from "./worker/event.ts";
 export type { Context, Handler, Job } from "./worker/handler.ts";
-export { createWorker, type StopOptions, type Worker, type WorkerOptions } from "./worker/worker.ts";
+export {
+  createWorker,
+  type RunOptions,
+  type StopOptions,
+  type Worker,
+  type WorkerOf,
+  type WorkerOptions,
+} from "./worker/worker.ts";

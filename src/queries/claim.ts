@@ -13,16 +13,16 @@ export interface ClaimOptions {
   /** At most so many tasks: 1 to 10,000. */
   limit: number;
   /** Written to `claimed_by`. */
-  workerId?: string;
+  workerId?: string | undefined;
   /** A further condition, over your own columns for example. */
   where?: SQL | undefined;
   /** A token of your own making, to be able to `releaseClaim` when the reply is lost. Default: a new one each time. */
-  token?: ClaimToken;
+  token?: ClaimToken | undefined;
   /**
    * Whether the handlers begin at once. With false, call `markStarted` just before a task whose `attempt` is over 1; if
    * the process dies before, `reap` gives the attempt back. Default true.
    */
-  started?: boolean;
+  started?: boolean | undefined;
 }
 
 const claimOptions = v.strictObject({

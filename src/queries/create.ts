@@ -1,4 +1,6 @@
-import { bind } from "./binding.ts";
+import * as v from "valibot";
+import { checkOptions } from "../tasks/options.ts";
+import { type Binding, bind } from "./binding.ts";
 import { claim } from "./claim.ts";
 import { disable } from "./disable.ts";
 import { enable } from "./enable.ts";
@@ -22,6 +24,7 @@ import { replacePayload } from "./replace-payload.ts";
 import { requeue } from "./requeue.ts";
 import { resumeQueue } from "./resume-queue.ts";
 import { withSchemaErrors } from "./schema-error.ts";
+import { type Db, type DrizzleDb, primary } from "./statement.ts";
 import { stats } from "./stats.ts";
 import { upsertTicker } from "./upsert-ticker.ts";
 
@@ -33,6 +36,8 @@ export interface PgqueueOptions<Tasks extends AnyTasks> {
   /** Whether new work is announced with NOTIFY, so that listening workers take it at once. Default true. */
   notify?: boolean;
 }
+
+type AnyStatement = (binding: Binding, db: DrizzleDb, ...args: unknown[]) => unknown;
 
 const statements = {
   claim,
@@ -59,6 +64,12 @@ const statements = {
   upsertTicker,
 };
 
+const pgqueueOptions = v.strictObject({
+  tasks: v.unknown(),
+  queues: v.unknown(),
+  notify: v.optional(v.boolean()),
+});
+
 /**
  * Binds every statement to your own tables. The functions need no `this`, so they can be taken apart and exported.
  *
@@ -70,10 +81,12 @@ const statements = {
 export function createPgqueue<Tasks extends AnyTasks>(
   options: PgqueueOptions<Tasks>,
 ): Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>> {
+  checkOptions("createPgqueue", pgqueueOptions, options);
   const binding = bind(options, options.notify ?? true);
   const bound = Object.entries(statements).map(([name, statement]) => [
     name,
-    (...args: unknown[]) => withSchemaErrors(binding, (statement as (...args: unknown[]) => unknown)(binding, ...args)),
+    (db: Db, ...args: unknown[]) =>
+      withSchemaErrors(binding, (statement as AnyStatement)(binding, primary(name, db), ...args)),
   ]);
   // The one cast from statements that know no types of the user's to those that do.
   return Object.fromEntries(bound) as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;

@@ -16,19 +16,19 @@ import type { JobSpec } from "../tasks/spec.ts";
 
 export interface BaseEnqueueOptions {
   /** Not before this moment. Default: at once. */
-  runAt?: Date;
+  runAt?: Date | undefined;
   /** Not before so long from now, by the clock of Postgres. Not together with `runAt`. */
-  delay?: Duration;
+  delay?: Duration | undefined;
   /** 0 runs first, 9 last. Default 0. */
-  priority?: number;
+  priority?: number | undefined;
   /** Tries after the first, for this task. Default: the spec's. */
-  maxRetries?: number;
+  maxRetries?: number | undefined;
   /** Instead of what the spec's hash function says; null for no dedup. */
-  hash?: string | null;
+  hash?: string | null | undefined;
   /** Trace context, tags: stored as JSON and handed to the handler. */
-  meta?: Record<string, unknown>;
+  meta?: Record<string, unknown> | undefined;
   /** Your own columns. */
-  columns?: object;
+  columns?: object | undefined;
 }
 
 /** A task ready to be inserted: all checked, all text. */

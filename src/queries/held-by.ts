@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { TaskStatus } from "../schema/columns.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
@@ -8,18 +9,21 @@ import { type Db, primary } from "./statement.ts";
 /** `busy`: still held, its row locked by another transaction a moment ago. `lost`: held no more. `gone`: no such row. */
 export type Holding = "busy" | "lost" | "gone";
 
+/** What became of a claim. */
+export interface HeldTask {
+  readonly id: number;
+  readonly holding: Holding;
+  /** The status of the row, where there is one. */
+  readonly status?: TaskStatus;
+}
+
 /** What became of the tasks that a bulk statement did not apply, in the order given. */
-export async function heldBy(
-  { tasks }: Binding,
-  db: Db,
-  spec: Spec,
-  claims: readonly Claim[],
-): Promise<{ id: number; holding: Holding }[]> {
+export async function heldBy({ tasks }: Binding, db: Db, spec: Spec, claims: readonly Claim[]): Promise<HeldTask[]> {
   checkClaims("heldBy", "tasks", spec, claims);
   if (claims.length === 0) return [];
   const ids = JSON.stringify(claims.map(({ id }) => id));
   const rows = await primary("heldBy", db)
-    .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims })
+    .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims, status: tasks.status })
     .from(tasks)
     .where(
       sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(
@@ -29,6 +33,6 @@ export async function heldBy(
   return claims.map(({ id, token, claims }) => {
     const row = rowOf.get(id);
     if (!row) return { id, holding: "gone" };
-    return { id, holding: row.token === token && row.claims === claims ? "busy" : "lost" };
+    return { id, holding: row.token === token && row.claims === claims ? "busy" : "lost", status: row.status };
   });
 }

@@ -9,15 +9,15 @@ import { type Task, taskFields } from "./task.ts";
 
 export interface TaskFilter {
   /** A queue's name, or a spec of its tasks. Default: all queues. */
-  queue?: Queue;
-  status?: TaskStatus;
-  kind?: TaskKind;
+  queue?: Queue | undefined;
+  status?: TaskStatus | undefined;
+  kind?: TaskKind | undefined;
   /** A further condition, over your own columns for example. */
   where?: SQL | undefined;
   /** The page after the task of this id: tasks come with the highest id first. */
-  before?: number;
+  before?: number | undefined;
   /** At most so many: 1 to 10,000. Default 100. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 const filterOptions = v.strictObject({

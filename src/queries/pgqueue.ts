@@ -5,7 +5,7 @@ import type { ClaimOptions } from "./claim.ts";
 import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
 import type { Enqueued } from "./enqueued.ts";
 import type { Outcome } from "./finalize.ts";
-import type { Holding } from "./held-by.ts";
+import type { HeldTask } from "./held-by.ts";
 import type { TaskFilter } from "./list-tasks.ts";
 import type { EnqueueOptions, OptionsArgument } from "./own-columns.ts";
 import type { QueueState } from "./pause-queue.ts";
@@ -148,7 +148,7 @@ export interface Pgqueue<Select = {}, Insert = {}> {
    *
    * @example const [{ holding }] = await heldBy(db, sendReceipt, [task]);
    */
-  heldBy(db: Db, spec: Spec, tasks: readonly Claim[]): Promise<{ id: number; holding: Holding }[]>;
+  heldBy(db: Db, spec: Spec, tasks: readonly Claim[]): Promise<HeldTask[]>;
 
   /**
    * Ends claims whose lease has run out, as a `retry` whose error says so; a worker does it all the time.

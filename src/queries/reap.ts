@@ -13,7 +13,7 @@ import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 export interface ReapOptions {
   /** At most so many tasks. Default 100. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 const reapOptions = v.strictObject({ limit: v.optional(integerOption(1, 10_000)) });

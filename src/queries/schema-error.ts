@@ -41,7 +41,7 @@ function explained({ tasks, queues }: Binding, error: unknown): unknown {
 function missingTable(table: string, error: unknown): SchemaError {
   return new SchemaError(
     table,
-    `table "${table}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
+    `table "${table}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration${withoutKit(table)}`,
     error,
   );
 }
@@ -49,9 +49,14 @@ function missingTable(table: string, error: unknown): SchemaError {
 function missingColumn(column: string, table: Table, error: unknown): SchemaError {
   return new SchemaError(
     column,
-    `column "${column}" of table "${getTableName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration; without drizzle-kit, call \`await migrate(db)\``,
+    `column "${column}" of table "${getTableName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration${withoutKit(getTableName(table))}`,
     error,
   );
+}
+
+/** `migrate` makes the tables of default names. */
+function withoutKit(table: string): string {
+  return /^pgqueue_(tasks|queues)$/.test(table) ? "; without drizzle-kit, call `await migrate(db)`" : "";
 }
 
 interface NamedColumn {

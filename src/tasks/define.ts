@@ -20,24 +20,24 @@ interface TaskOptions<S extends StandardSchemaV1> {
   /** A Standard Schema (Valibot, Zod, ArkType, …) that validates synchronously. Its input is stored, its output handled. */
   payload: S & JsonOnly<S>;
   /** The way back from a schema that transforms: what to store of a payload that the handler changed. */
-  encode?: (payload: StandardSchemaV1.InferOutput<S>) => StandardSchemaV1.InferInput<S>;
+  encode?: ((payload: StandardSchemaV1.InferOutput<S>) => StandardSchemaV1.InferInput<S>) | undefined;
   /** How often a worker looks for due tasks that no notification announced. Default 5 s. */
-  pollInterval?: Duration;
+  pollInterval?: Duration | undefined;
   /** Tries after the first. 0 is none; negative is the default. Default 3. */
-  maxRetries?: number;
+  maxRetries?: number | undefined;
   /** A retry comes after attempt × this. Default 30 s. */
-  retryDelay?: Duration;
+  retryDelay?: Duration | undefined;
   /** How long a claim lasts; a task whose process died runs again after it. Default 5 min. */
-  leaseDuration?: Duration;
+  leaseDuration?: Duration | undefined;
   /** The end of the lease that is kept for settling: the handler's signal fires this long before. Default 10 s, but at most a quarter of the lease. */
-  finalizeBuffer?: Duration;
+  finalizeBuffer?: Duration | undefined;
 }
 
 export interface JobOptions<S extends StandardSchemaV1> extends TaskOptions<S> {
   /** Identity of a payload: an equal hash in the same queue is not enqueued twice. Null or undefined: no dedup. Default none. */
-  hash?: (payload: StandardSchemaV1.InferOutput<S>) => string | null | undefined;
+  hash?: ((payload: StandardSchemaV1.InferOutput<S>) => string | null | undefined) | undefined;
   /** `"retained"`: the hash is held while the row exists; `"active"`: while pending, running or disabled. Default `"retained"`. */
-  dedup?: Dedup;
+  dedup?: Dedup | undefined;
 }
 
 export interface TickerOptions<S extends StandardSchemaV1, Columns = {}> extends TaskOptions<S> {
@@ -48,7 +48,7 @@ export interface TickerOptions<S extends StandardSchemaV1, Columns = {}> extends
   /** Time from a run's settlement to the next. Required. */
   every: Duration;
   /** Your own columns of the ticker's row. */
-  columns?: Columns;
+  columns?: Columns | undefined;
 }
 
 /**
@@ -135,6 +135,7 @@ const tickerOptions = v.strictObject({
 });
 
 const defaultMaxRetries = 3;
+const shortestRun = 10;
 
 function readTaskOptions<S extends StandardSchemaV1>(call: string, options: TaskOptions<S>) {
   const { maxRetries = defaultMaxRetries } = options;
@@ -154,6 +155,7 @@ function readTaskOptions<S extends StandardSchemaV1>(call: string, options: Task
 function readFinalizeBuffer(call: string, given: Duration | undefined, leaseDuration: number): number {
   if (given === undefined) return Math.min(10_000, Math.floor(leaseDuration / 4));
   const finalizeBuffer = milliseconds(`${call}.finalizeBuffer`, given);
-  if (finalizeBuffer < leaseDuration) return finalizeBuffer;
-  throw new OptionsError(`${call}.finalizeBuffer`, given, `less than the lease of ${leaseDuration} ms`);
+  if (leaseDuration - finalizeBuffer >= shortestRun) return finalizeBuffer;
+  const expected = `at least ${shortestRun} ms less than the lease of ${leaseDuration} ms`;
+  throw new OptionsError(`${call}.finalizeBuffer`, given, expected);
 }

@@ -49,22 +49,26 @@ export const dateOption = v.custom(
   "a valid Date of the years 1 to 9999",
 );
 
+type OptionsSchema = v.GenericSchema & { readonly entries: object };
+
 /**
  * Checks the options of a call.
  *
  * @throws OptionsError naming the call, the option and its value.
  */
-export function checkOptions(call: string, schema: v.GenericSchema, options: unknown): void {
+export function checkOptions(call: string, schema: OptionsSchema, options: unknown): void {
   const { issues } = v.safeParse(schema, options, { abortEarly: true });
   if (!issues) return;
   const [issue] = issues;
   const field = [call, ...(issue.path ?? []).map((step) => String(step.key))].join(".");
-  throw new OptionsError(field, issue.input, expectation(issue));
+  throw new OptionsError(field, issue.input, expectation(issue, schema));
 }
 
-function expectation(issue: v.BaseIssue<unknown>): string {
-  if (issue.type === "strict_object" && issue.expected === "never") return "no option of this name";
-  if (issue.type === "strict_object" && issue.path) return "a value";
+function expectation(issue: v.BaseIssue<unknown>, schema: OptionsSchema): string {
+  if (issue.type === "strict_object" && issue.expected === "never") {
+    return `one of the options ${Object.keys(schema.entries).join(", ")}`;
+  }
+  if (issue.type === "strict_object" && issue.path) return "a value: it is required";
   if (issue.type === "strict_object") return "an object of options";
   if (issue.type === "custom") return issue.message;
   return issue.expected ?? issue.message;

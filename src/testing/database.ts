@@ -1,5 +1,6 @@
 import { PGlite } from "@electric-sql/pglite";
 import { drizzle, type PgliteDatabase } from "drizzle-orm/pglite";
+import { OptionsError } from "../errors.ts";
 
 export interface TestDatabase<Schema extends Record<string, unknown>> {
   readonly db: PgliteDatabase<Schema>;
@@ -16,11 +17,16 @@ export interface TestDatabase<Schema extends Record<string, unknown>> {
  * import * as schema from "./schema";
  * const { db, close } = await createTestDatabase({ schema });
  */
-export async function createTestDatabase<Schema extends Record<string, unknown>>({
-  schema,
-}: {
-  schema: Schema;
-}): Promise<TestDatabase<Schema>> {
+export async function createTestDatabase<Schema extends Record<string, unknown>>(
+  { schema }: { schema: Schema } = {} as never,
+): Promise<TestDatabase<Schema>> {
+  if (typeof schema !== "object" || schema === null) {
+    throw new OptionsError(
+      "createTestDatabase.schema",
+      schema,
+      "your schema module, as in createTestDatabase({ schema })",
+    );
+  }
   const { generateDrizzleJson, generateMigration } = await loadDrizzleKit();
   const statements = await generateMigration(await generateDrizzleJson({}), await generateDrizzleJson(schema));
   const client = await PGlite.create();

@@ -1,40 +1,69 @@
 import type { Result } from "../tasks/result.ts";
 
+/** An outcome was written. */
+export interface SettledEvent {
+  type: "settled";
+  queue: string;
+  taskId: number;
+  /** Which try it was, from 1. */
+  attempt: number;
+  /** How the run ended. */
+  result: Result["type"];
+  /** What that made of the task: a `retry` is `failed` when no try is left. */
+  status: "pending" | "completed" | "failed";
+  /** How long the handler took, in milliseconds. */
+  duration: number;
+  /** What went wrong, where something did. */
+  error?: unknown;
+}
+
 /** What a worker tells of its work beside running it. */
 export type WorkerEvent =
-  /** An outcome was written: how the run ended, and how long the handler took, in milliseconds. */
-  | { type: "settled"; queue: string; taskId: number; result: Result["type"]; duration: number }
+  | SettledEvent
   /** The claim was over before the outcome could be written; the outcome changed nothing. */
   | { type: "lost"; queue: string; taskId: number }
-  /** The connection was cut while the outcome was written, and it cannot be told whether it was applied. */
+  /** It cannot be told whether the outcome was applied: the connection was cut, or `ctx.finalize` had its own transaction. */
   | { type: "unknown"; queue: string; taskId: number }
   /** `stop` gave up on the handler, or on writing its outcome; the task keeps its lease and runs again after it. */
   | { type: "abandoned"; queue: string; taskId: number }
   /** Something failed that the worker goes on from. `during` says what it was doing. */
-  | {
-      type: "error";
-      during: "start" | "claim" | "settle" | "reap" | "watch" | "listen";
-      queue?: string;
-      error: unknown;
-    }
+  | { type: "error"; during: Activity; queue?: string; taskId?: number; error: unknown }
   /** Something that works, but hardly as meant. */
   | { type: "warning"; message: string };
 
-/** What is done with events when nothing else is asked for: the settled ones are passed over, the others printed. */
+/** What a worker does beside running handlers; `begin` and `release` are of one task. */
+export type Activity = "start" | "listen" | "claim" | "begin" | "release" | "settle" | "reap" | "watch";
+
+/** What is done with events when nothing else is asked for: all are printed but runs that succeeded. */
 export function printEvent(event: WorkerEvent): void {
   switch (event.type) {
     case "settled":
+      if (event.result !== "done") console.warn(`pgqueue: ${nameOf(event)} ${endOf(event)}:`, describe(event.error));
       return;
     case "error":
-      return console.error(
-        `pgqueue: ${event.during}${event.queue ? ` of queue "${event.queue}"` : ""}:`,
-        describe(event.error),
-      );
+      console.error(`pgqueue: ${activityOf(event)}:`, describe(event.error));
+      return;
     case "warning":
-      return console.warn(`pgqueue: ${event.message}`);
+      console.warn(`pgqueue: ${event.message}`);
+      return;
     default:
-      return console.warn(`pgqueue: task ${event.taskId} of queue "${event.queue}" is ${event.type}`);
+      console.warn(`pgqueue: ${nameOf(event)} is ${event.type}`);
   }
+}
+
+function nameOf({ taskId, queue }: { taskId: number; queue: string }): string {
+  return `task ${taskId} of queue "${queue}"`;
+}
+
+function endOf({ result, attempt, status }: SettledEvent): string {
+  const next = status === "pending" ? "and runs again" : "for good";
+  return result === "skip" && status === "pending" ? "skipped this run" : `failed at try ${attempt} ${next}`;
+}
+
+function activityOf({ during, queue, taskId }: Extract<WorkerEvent, { type: "error" }>): string {
+  if (during === "start") return "the database cannot be reached, trying again";
+  const task = taskId === undefined ? "" : ` task ${taskId}`;
+  return `${during}${task}${queue === undefined ? "" : ` of queue "${queue}"`}`;
 }
 
 // Drizzle's own message holds the statement's parameters, which are no business of a log.

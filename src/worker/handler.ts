@@ -34,6 +34,7 @@ export interface Context {
    * Moves the end of the lease to `duration` from now; default the spec's `leaseDuration`.
    *
    * @throws StaleClaimError when the claim is over.
+   * @throws ConflictError while an open transaction holds the task's row, such as your own after `finalize`.
    */
   extendLease(duration?: Duration): Promise<void>;
   /**

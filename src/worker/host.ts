@@ -9,8 +9,10 @@ export interface Host {
   readonly db: Db;
   readonly pgqueue: Pgqueue<any, any>;
   readonly workerId: string;
-  /** Fires when the worker stops: nothing new is begun. */
+  /** Fires when the worker is told to stop: nothing new is begun. */
   readonly closing: AbortSignal;
+  /** Fires when it has stopped: nothing more is sent. */
+  readonly closed: AbortSignal;
   report(event: WorkerEvent): void;
 }
 

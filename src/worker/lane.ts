@@ -1,3 +1,5 @@
+import { firing } from "./pause.ts";
+
 /** Lets one through at a time, in order. */
 export class Lane {
   #last: Promise<void> = Promise.resolve();
@@ -10,15 +12,8 @@ export class Lane {
       leave = resolve;
     });
     this.#last = before.then(() => turn);
-    if (await Promise.race([before.then(() => true), firing(signal)])) return leave;
+    if (await Promise.race([before.then(() => true), firing(signal).then(() => false)])) return leave;
     leave();
     return undefined;
   }
-}
-
-function firing(signal: AbortSignal): Promise<false> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(false);
-    else signal.addEventListener("abort", () => resolve(false), { once: true });
-  });
 }

@@ -1,28 +1,39 @@
 import { channel } from "../queries/notify.ts";
 import type { Db } from "../queries/statement.ts";
+import { Backoff } from "./backoff.ts";
 import type { Host } from "./host.ts";
+import { endsWithin, firing } from "./pause.ts";
 
 type StopListening = () => Promise<void>;
 /** `onNotified` gets the payload, `onListening` is called at each (re)connection. */
 type Listen = (onNotified: (payload: string) => void, onListening: () => void) => Promise<StopListening>;
 
+const longestUnlisten = 1_000;
+
 /**
- * Wakes the worker when work is announced, over a connection that the driver keeps: postgres-js, which reconnects by
- * itself, and PGlite. Other drivers are left to polling. `onSilence` is called whenever announcements may have been missed.
- *
- * @returns what ends it
+ * Wakes the worker when work is announced, until it closes, over a connection that the driver keeps: postgres-js, which
+ * connects again by itself once it has listened, and PGlite. Other drivers are left to polling. `onSilence` is called
+ * whenever announcements may have been missed.
  */
-export async function listen(
+export async function keepListening(
   host: Host,
   { onQueue, onSilence }: { onQueue: (queue: string) => void; onSilence: () => void },
-): Promise<StopListening> {
-  const start = listenOf(host.db);
-  if (!start) return async () => {};
-  try {
-    return await start(onQueue, onSilence);
-  } catch (error) {
-    host.report({ type: "error", during: "listen", error });
-    return async () => {};
+): Promise<void> {
+  const listen = listenOf(host.db);
+  if (!listen) return;
+  const backoff = new Backoff();
+  while (!host.closing.aborted) {
+    try {
+      const listening = listen(onQueue, onSilence);
+      await Promise.race([listening, firing(host.closing)]);
+      await firing(host.closing);
+      // A server that is away must not keep the worker from stopping.
+      const ended = listening.then((stop) => stop());
+      await endsWithin(longestUnlisten, ended);
+    } catch (error) {
+      host.report({ type: "error", during: "listen", error });
+      await backoff.wait(host.closing);
+    }
   }
 }
 

@@ -8,6 +8,14 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   await wait(Math.min(milliseconds, longestTimer), undefined, { signal }).catch(() => {});
 }
 
+/** Resolves when the signal fires. */
+export function firing(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 /** Whether a promise settles within so many milliseconds. Its rejection counts as an end too. */
 export async function endsWithin(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController();

@@ -16,6 +16,7 @@ export class Poller {
   readonly #wake = new Wake();
   readonly #backoff = new Backoff();
   readonly #agenda = new Agenda();
+  #late = 0;
 
   constructor(host: Host, registration: Registration, parts: { claimer: Claimer; runner: Runner; slots: Slots }) {
     this.#host = host;
@@ -38,7 +39,7 @@ export class Poller {
     const { closing } = this.#host;
     while (!closing.aborted) {
       try {
-        while ((await this.take()) > 0);
+        while ((await this.take()) > 0) await this.#catchUp();
         this.#backoff.reset();
       } catch (error) {
         this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
@@ -49,6 +50,17 @@ export class Poller {
       }
       if (!closing.aborted) await this.#sleep();
     }
+  }
+
+  /** Tasks that come too late to be begun would be claimed and given back without end. */
+  async #catchUp(): Promise<void> {
+    const { late } = this.#parts.runner.counts;
+    if (late === this.#late) return;
+    this.#late = late;
+    const { queue, leaseDuration } = this.#registration.spec;
+    const message = `tasks of queue "${queue}" came too late to be begun within their lease of ${leaseDuration} ms, and were given back`;
+    this.#host.report({ type: "warning", message });
+    await this.#backoff.wait(this.#host.closing);
   }
 
   async #sleep(): Promise<void> {

@@ -10,4 +10,6 @@ export interface Run {
   beganAt?: number;
   /** What the handler passed to `ctx.finalize`, in a transaction that may yet roll back. */
   finalized?: Result;
+  /** Whether the handler threw. */
+  failed?: true;
 }

@@ -1,18 +1,19 @@
-import { ConflictError, StaleClaimError, type TimeoutError } from "../errors.ts";
+import { ConflictError, type TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/finalize.ts";
-import { milliseconds } from "../tasks/duration.ts";
 import { parsePayload } from "../tasks/payload.ts";
 import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
-import type { Context, Job } from "./handler.ts";
+import { contextOf } from "./context.ts";
+import type { Job } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
+import { insist } from "./insist.ts";
 import type { Lane } from "./lane.ts";
 import { Lease } from "./lease.ts";
+import { watchPayload } from "./payload-change.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
-import { changeDetector } from "./snapshot.ts";
 
 interface Shared {
   readonly slots: Slots;
@@ -21,15 +22,14 @@ interface Shared {
   readonly settler: Settler;
 }
 
-/** A suspect that has run so long without killing the process lets the next one begin beside it. */
-const longestQuarantine = 10_000;
-
 /** Runs the claimed tasks of one spec. */
 export class Runner {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #shared: Shared;
   readonly #runs = new Map<Run, Promise<void>>();
+  #begun = 0;
+  #late = 0;
 
   constructor(host: Host, registration: Registration, shared: Shared) {
     this.#host = host;
@@ -41,6 +41,11 @@ export class Runner {
   start(task: Claimed, sentAt: number): void {
     const run: Run = { task, lease: new Lease(this.#registration.spec, task, sentAt) };
     this.#runs.set(run, this.#pass(run));
+  }
+
+  /** How many handlers were begun here, and how many tasks came too late to be begun and were given back. */
+  get counts(): { readonly begun: number; readonly late: number } {
+    return { begun: this.#begun, late: this.#late };
   }
 
   /** The runs whose handler is at work. */
@@ -63,13 +68,13 @@ export class Runner {
     const { task, lease } = run;
     lease.watch();
     const leave = task.crashed ? await suspects.enter(AbortSignal.any([this.#host.closing, lease.signal])) : undefined;
-    const quarantine = leave && setTimeout(leave, longestQuarantine);
+    const quarantine = leave && setTimeout(leave, quarantineOf(task));
     try {
       if (leave) await this.#renew(run);
       if (await this.#mayBegin(run)) await this.#work(run);
       else await this.#release(run);
     } catch (error) {
-      this.#report(error);
+      this.#report("begin", task, error);
     } finally {
       clearTimeout(quarantine);
       leave?.();
@@ -87,20 +92,29 @@ export class Runner {
     if (extended.length > 0) lease.extend(sentAt, spec.leaseDuration);
   }
 
-  async #mayBegin({ task, lease }: Run): Promise<boolean> {
-    const isWanted = () => lease.isUsable && !this.#host.closing.aborted;
-    if (!isWanted()) return false;
-    if (task.attempt <= 1) return true;
-    const marked = await this.#host.pgqueue.markStarted(this.#host.db, this.#registration.spec, task);
-    return marked.length > 0 && isWanted();
+  async #mayBegin(run: Run): Promise<boolean> {
+    const { db, pgqueue, closing } = this.#host;
+    const { spec } = this.#registration;
+    const isWanted = () => run.lease.isUsable && !closing.aborted;
+    if (run.task.attempt <= 1) return isWanted();
+    const isMarked = await insist(this.#host, spec, run, () => pgqueue.markStarted(db, spec, run.task), isWanted);
+    return isMarked && isWanted();
   }
 
-  async #release({ task }: Run): Promise<void> {
-    await this.#host.pgqueue.release(this.#host.db, this.#registration.spec, task);
+  async #release(run: Run): Promise<void> {
+    const { db, pgqueue, closing } = this.#host;
+    const { spec } = this.#registration;
+    if (!closing.aborted && !run.task.crashed) this.#late++;
+    try {
+      await insist(this.#host, spec, run, () => pgqueue.release(db, spec, run.task));
+    } catch (error) {
+      this.#report("release", run.task, error);
+    }
   }
 
   async #work(run: Run): Promise<void> {
     run.beganAt = performance.now();
+    this.#begun++;
     const outcome = await this.#outcomeOf(run);
     this.#shared.settler.settle(run, outcome, performance.now() - run.beganAt);
   }
@@ -115,65 +129,50 @@ export class Runner {
       return { task, result: fail(error) };
     }
     const job = jobOf(spec.maxRetries, task, payload);
-    const wasChanged = changeDetector(payload);
-    const changes = (result: Result) =>
-      transition(spec, task, result).keepsPayload && wasChanged(job.payload)
-        ? { payload: this.#encode(job.payload) }
-        : {};
+    const changeOf = watchPayload(spec, payload);
+    const changes = (result: Result) => (transition(spec, task, result).keepsPayload ? changeOf(job.payload) : {});
     try {
-      const returned = await handler(job, this.#context(run, changes));
+      const returned = await handler(job, contextOf(this.#host, this.#registration, run, changes));
       const result = this.#resultOf(run, returned);
       return { task, result, ...changes(result) };
     } catch (error) {
+      run.failed = true;
       return { task, result: retry(error) };
     }
   }
 
-  #resultOf(run: Run, returned: unknown): Result {
-    if (isResult(returned)) return returned;
-    if (returned !== undefined) {
-      const { queue } = this.#registration.spec;
-      const message = `the handler of queue "${queue}" returned something that is no result, which is taken as done()`;
-      this.#host.report({ type: "warning", message });
+  #resultOf({ finalized }: Run, returned: unknown): Result {
+    const { queue } = this.#registration.spec;
+    if (!isResult(returned)) {
+      if (returned !== undefined) {
+        this.#warn(`the handler of queue "${queue}" returned something that is no result, which is taken as done()`);
+      }
+      // What ctx.finalize said stands if its transaction committed; this is for when it did not.
+      return finalized ? retry(new ConflictError("the transaction of ctx.finalize was rolled back")) : done();
     }
-    return run.finalized ?? done();
+    if (finalized && finalized.type !== returned.type) {
+      this.#warn(
+        `the handler of queue "${queue}" said ${finalized.type} to ctx.finalize, then returned ${returned.type}`,
+      );
+    }
+    return returned;
   }
 
-  #encode(payload: unknown): unknown {
-    const { encode } = this.#registration.spec;
-    return encode ? encode(payload) : payload;
+  #warn(message: string): void {
+    this.#host.report({ type: "warning", message });
   }
 
-  #context(run: Run, changes: (result: Result) => { payload?: unknown }): Context {
-    const { db, pgqueue, workerId } = this.#host;
-    const { spec } = this.#registration;
-    const { task, lease } = run;
-    return {
-      signal: lease.signal,
-      workerId,
-      extendLease: async (duration = spec.leaseDuration) => {
-        const length = milliseconds("extendLease.duration", duration, 1);
-        const sentAt = performance.now();
-        const [extended] = await pgqueue.extendLease(db, spec, task, length);
-        if (extended) return lease.extend(sentAt, length);
-        const [held] = await pgqueue.heldBy(db, spec, [task]);
-        if (held?.holding === "busy") {
-          throw new ConflictError(`the lease of task ${task.id} was not extended: an open transaction holds its row`);
-        }
-        const stale = new StaleClaimError(spec.queue, task.id);
-        lease.abort(stale);
-        throw stale;
-      },
-      finalize: async (tx, result) => {
-        await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes(result) });
-        run.finalized = result;
-      },
-    };
+  #report(during: "begin" | "release", { id, queue }: Claimed, error: unknown): void {
+    this.#host.report({ type: "error", during, queue, taskId: id, error });
   }
+}
 
-  #report(error: unknown): void {
-    this.#host.report({ type: "error", during: "start", queue: this.#registration.spec.queue, error });
-  }
+/**
+ * How long a suspect has to run without killing the process before the next one may begin beside it: longer with each
+ * try, so that those which fell beside a deadly one are kept from it in the end.
+ */
+function quarantineOf({ attempt }: Claimed): number {
+  return Math.min(1_000 * 5 ** (attempt - 2), 60_000);
 }
 
 function jobOf(maxRetries: number, task: Claimed, payload: unknown): Job<any, any> {

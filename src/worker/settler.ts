@@ -1,8 +1,11 @@
 import type { Outcome } from "../queries/finalize.ts";
-import { type Result, retry } from "../tasks/result.ts";
+import type { TaskStatus } from "../schema/columns.ts";
+import { retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
+import type { SettledEvent } from "./event.ts";
 import { isConflict, isCut, isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
+import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
 
 const largestBatch = 500;
@@ -20,9 +23,7 @@ interface Settlement {
   isReplaced: boolean;
 }
 
-type SettlementEnd =
-  | { type: "settled"; result: Result["type"]; duration: number }
-  | { type: "lost" | "unknown" | "abandoned" };
+type SettlementEnd = Omit<SettledEvent, "queue" | "taskId"> | { type: "lost" | "unknown" | "abandoned" };
 
 /**
  * Writes the outcomes of one spec: all that have gathered while the last batch was under way go together. What a batch
@@ -46,6 +47,7 @@ export class Settler {
 
   settle(run: Run, outcome: Outcome, duration: number): void {
     const settlement = { run, outcome, duration, tries: 0, isUncertain: false, isReplaced: false };
+    if (this.#host.closed.aborted) return;
     this.#open.add(settlement);
     this.#gather(settlement);
   }
@@ -102,12 +104,13 @@ export class Settler {
       holdings = await pgqueue.heldBy(db, this.#registration.spec, tasks);
     } catch (error) {
       this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
-      for (const settlement of missed) this.#later(settlement);
+      for (const settlement of missed) void this.#later(settlement);
       return;
     }
     for (const [i, settlement] of missed.entries()) {
-      if (holdings[i]?.holding === "busy") this.#later(settlement);
-      else this.#over(settlement);
+      const { holding, status } = holdings[i]!;
+      if (holding === "busy") void this.#later(settlement);
+      else this.#over(settlement, status);
     }
   }
 
@@ -117,7 +120,7 @@ export class Settler {
       this.#reportError(error);
       for (const settlement of batch) {
         settlement.isUncertain ||= isCut(error);
-        this.#later(settlement);
+        void this.#later(settlement);
       }
     } else if (batch.length > 1) {
       for (const settlement of batch) await this.#write([settlement]);
@@ -133,28 +136,41 @@ export class Settler {
   }
 
   /** Once more after a while; a task whose lease is over by then is somebody else's. */
-  #later(settlement: Settlement): void {
-    if (!this.#open.has(settlement)) return;
+  async #later(settlement: Settlement): Promise<void> {
     if (performance.now() >= settlement.run.lease.endsAt) return this.#over(settlement);
-    const delay = Math.min(firstDelay * 2 ** settlement.tries++, longestDelay);
-    setTimeout(() => this.#gather(settlement), delay);
+    await pause(Math.min(firstDelay * 2 ** settlement.tries++, longestDelay), this.#host.closed);
+    if (this.#open.has(settlement)) this.#gather(settlement);
   }
 
   #settled(settlement: Settlement): void {
     const { run, outcome, duration } = settlement;
-    const { status, delay } = transition(this.#registration.spec, run.task, outcome.result);
+    const { result } = outcome;
+    const { status, delay } = transition(this.#registration.spec, run.task, result);
     if (status === "pending" && delay !== null) this.#onPending(delay);
-    this.#close(settlement, { type: "settled", result: outcome.result.type, duration });
+    const error = result.type === "done" ? {} : { error: result.error };
+    this.#close(settlement, {
+      type: "settled",
+      attempt: run.task.attempt,
+      result: result.type,
+      status,
+      duration,
+      ...error,
+    });
   }
 
-  /** The claim ended without this outcome: by the handler's own `ctx.finalize`, by an earlier try, or by another holder. */
-  #over(settlement: Settlement): void {
+  /**
+   * The claim ended without this outcome: by the handler's own `ctx.finalize`, by an earlier try, or by another holder.
+   * While the lease lasts no reaper had the task, so a status that `ctx.finalize` leads to is its doing.
+   */
+  #over(settlement: Settlement, status?: TaskStatus): void {
     const { run, outcome, isUncertain } = settlement;
-    if (run.finalized) {
-      settlement.outcome = { ...outcome, result: run.finalized };
-      return this.#settled(settlement);
-    }
-    this.#close(settlement, { type: isUncertain ? "unknown" : "lost" });
+    const { finalized, task, lease } = run;
+    if (!finalized) return this.#close(settlement, { type: isUncertain ? "unknown" : "lost" });
+    const isItsDoing = status === transition(this.#registration.spec, task, finalized).status;
+    if (!isItsDoing || performance.now() >= lease.endsAt) return this.#close(settlement, { type: "unknown" });
+    if (run.failed && outcome.result.type !== "done") this.#reportError(outcome.result.error);
+    settlement.outcome = { ...outcome, result: finalized };
+    this.#settled(settlement);
   }
 
   #close(settlement: Settlement, end: SettlementEnd): void {

@@ -3,13 +3,17 @@ import type { Host, Registration } from "./host.ts";
 import { repeat } from "./repeat.ts";
 import type { Runner } from "./runner.ts";
 
-/** Tells handlers to stop whose task was disabled, removed or taken over: looks once a poll interval while any is at work. */
+const longestInterval = 5_000;
+
+/**
+ * Tells handlers to stop whose task was disabled, removed or taken over: looks every five seconds, or once a poll interval
+ * where that is shorter, while any is at work.
+ */
 export async function keepWatching(host: Host, { spec }: Registration, runner: Runner): Promise<void> {
-  const { db, pgqueue, closing } = host;
-  await repeat(spec.pollInterval, closing, async () => {
-    const runs = runner.working.filter(
-      (run) => !run.finalized && performance.now() - run.beganAt! > spec.pollInterval / 2,
-    );
+  const { db, pgqueue, closed } = host;
+  const interval = Math.min(spec.pollInterval, longestInterval);
+  await repeat(interval, closed, async () => {
+    const runs = runner.working.filter((run) => !run.finalized && performance.now() - run.beganAt! > interval / 2);
     if (runs.length === 0) return;
     try {
       const holdings = await pgqueue.heldBy(

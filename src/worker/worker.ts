@@ -11,28 +11,37 @@ import { Engine } from "./engine.ts";
 import { printEvent, type WorkerEvent } from "./event.ts";
 import type { Handler } from "./handler.ts";
 import type { Registration } from "./host.ts";
+import { firing } from "./pause.ts";
 
 export interface WorkerOptions<Select = {}, Insert = {}> {
-  /** Your database; the worker uses no more connections than its pool has. */
+  /** Your database. To listen, postgres-js opens one connection beside its pool, and keeps it until the client is ended. */
   db: Db;
   /** Your statements, from `createPgqueue`. */
   pgqueue: Pgqueue<Select, Insert>;
   /** Handlers that may run at once, over all queues: 1 to 10,000. Default 10. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** Written to `claimed_by`. Default: host, process and a random part. */
-  workerId?: string;
+  workerId?: string | undefined;
   /** Whether to LISTEN for announced work, where the driver can (postgres-js, PGlite); otherwise polling alone. Default true. */
-  listen?: boolean;
+  listen?: boolean | undefined;
   /** How often expired leases are looked for; a queue with a short lease is looked at every half lease. Default 30 s. */
-  reapInterval?: Duration;
+  reapInterval?: Duration | undefined;
   /** Told of every outcome and fault. Default: faults are printed with `console`. */
-  onEvent?: (event: WorkerEvent) => void;
+  onEvent?: ((event: WorkerEvent) => void) | undefined;
 }
 
 export interface StopOptions {
   /** How long handlers at work may take to end before their signal fires. Default 15 s. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
 }
+
+export interface RunOptions extends StopOptions {
+  /** Stops the worker when it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The worker that `createWorker` makes of a set of statements, for a function that registers handlers on it. */
+export type WorkerOf<P> = P extends Pgqueue<infer Select, infer Insert> ? Worker<Select, Insert> : never;
 
 /** Runs the tasks of the specs registered with it. */
 export interface Worker<Select = {}, Insert = {}> {
@@ -71,7 +80,7 @@ export interface Worker<Select = {}, Insert = {}> {
    * process.once("SIGTERM", () => quit.abort());
    * await worker.run({ signal: quit.signal });
    */
-  run(options?: { signal?: AbortSignal }): Promise<void>;
+  run(options?: RunOptions): Promise<void>;
   /**
    * Claims nothing more, gives back at once what was claimed but not begun, and waits for handlers at work: first for
    * `timeout`, then, with their signal fired, for their `finalizeBuffer`. What still runs after that keeps its lease, and
@@ -107,6 +116,10 @@ const workerOptions = v.strictObject({
   reapInterval: v.optional(durationOption(1)),
   onEvent: v.optional(functionOption),
 });
+const runOptions = v.strictObject({
+  signal: v.optional(v.custom((value) => value instanceof AbortSignal, "an AbortSignal")),
+  timeout: v.optional(durationOption(0)),
+});
 const stopOptions = v.strictObject({ timeout: v.optional(durationOption(0)) });
 
 class RegisteringWorker {
@@ -114,9 +127,7 @@ class RegisteringWorker {
   readonly #options: WorkerOptions<any, any>;
   readonly #registrations: Registration[] = [];
   readonly #closing = new AbortController();
-  readonly #closed = new Promise<void>((resolve) => {
-    this.#closing.signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  readonly #closed = new AbortController();
   #engine: Engine | undefined;
   #isStarted = false;
   #stopped: Promise<void> | undefined;
@@ -126,7 +137,7 @@ class RegisteringWorker {
     primary("createWorker", options.db);
     this.#options = options;
     // Each queue has several loops that listen: without this Node suspects a leak, and says so.
-    setMaxListeners(0, this.#closing.signal);
+    setMaxListeners(0, this.#closing.signal, this.#closed.signal);
     this.workerId = options.workerId ?? `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`;
   }
 
@@ -137,7 +148,7 @@ class RegisteringWorker {
     }
     if (typeof handler !== "function") throw new OptionsError("register.handler", handler, "a function");
     if (this.#registrations.some((other) => takes(other.spec) === takes(spec))) {
-      throw new OptionsError("register.spec", takes(spec), "tasks that no other registered spec takes");
+      throw new OptionsError("register.spec", takes(spec), "tasks that have no handler yet");
     }
     this.#registrations.push({ spec, handler });
     return this;
@@ -148,7 +159,7 @@ class RegisteringWorker {
     this.#isStarted = true;
     try {
       // A database that does not answer at all must not keep a stopped worker from ending.
-      await Promise.race([engine.start(), this.#closed]);
+      await Promise.race([engine.start(), firing(this.#closing.signal)]);
     } catch (error) {
       await this.stop();
       throw error;
@@ -163,24 +174,37 @@ class RegisteringWorker {
     if (this.#stopped) throw new ConflictError(`${call}: the worker was stopped; create another`);
     if (this.#isStarted) throw new ConflictError(`${call}: the worker was started already`);
     if (this.#registrations.length === 0) {
-      throw new OptionsError(call, this.#registrations, "a worker with at least one registered handler");
+      throw new OptionsError(
+        call,
+        this.#registrations,
+        "a registered handler: call worker.register(spec, handler) first",
+      );
     }
     const { db, pgqueue, concurrency = 10, listen = true, reapInterval = "30s" } = this.#options;
     this.#engine ??= new Engine(
-      { db, pgqueue, workerId: this.workerId, closing: this.#closing.signal, report: (event) => this.#report(event) },
+      {
+        db,
+        pgqueue,
+        workerId: this.workerId,
+        closing: this.#closing.signal,
+        closed: this.#closed.signal,
+        report: (event) => this.#report(event),
+      },
       this.#registrations,
       { concurrency, listen, reapInterval: milliseconds("createWorker.reapInterval", reapInterval) },
     );
     return this.#engine;
   }
 
-  async run({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
-    if (signal?.aborted) return this.stop();
-    const quit = () => void this.stop();
+  async run(options: RunOptions = {}): Promise<void> {
+    checkOptions("run", runOptions, options);
+    const { signal, timeout } = options;
+    if (signal?.aborted) return this.stop({ timeout });
+    const quit = () => void this.stop({ timeout });
     signal?.addEventListener("abort", quit, { once: true });
     try {
       await this.start();
-      await this.#closed;
+      await firing(this.#closing.signal);
       await this.#stopped;
     } finally {
       signal?.removeEventListener("abort", quit);
@@ -196,6 +220,7 @@ class RegisteringWorker {
   async #stop(timeout: number): Promise<void> {
     this.#closing.abort();
     await this.#engine?.stop(timeout);
+    this.#closed.abort();
   }
 
   #report(event: WorkerEvent): void {

@@ -179,7 +179,7 @@ describe("the end of a claim", () => {
     expectTypeOf(await shop.markStarted(db, receipt, held)).toEqualTypeOf<{ id: number }[]>();
     expectTypeOf(await shop.extendLease(db, receipt, held, "10m")).toEqualTypeOf<{ id: number; leaseUntil: Date }[]>();
     expectTypeOf(await shop.heldBy(db, receipt, claimed)).toEqualTypeOf<
-      { id: number; holding: "busy" | "lost" | "gone" }[]
+      { readonly id: number; readonly holding: "busy" | "lost" | "gone"; readonly status?: TaskStatus }[]
     >();
     expectTypeOf(await shop.reap(db, receipt)).toEqualTypeOf<{ id: number; status: TaskStatus }[]>();
     assertType<Outcome<{ orderId: number; to: string }>>({ task: held, result: done() });

@@ -30,9 +30,10 @@ async function link() {
   return { proxy, db, statements, end: () => Promise.all([client.end({ timeout: 0 }), proxy.close()]) };
 }
 
+const open = new AbortController();
 const claimerOf = (db: TestDatabase["db"], spec: Spec) =>
   new Claimer(
-    { db, pgqueue, workerId: "w", closing: new AbortController().signal, report: () => {} },
+    { db, pgqueue, workerId: "w", closing: open.signal, closed: open.signal, report: () => {} },
     { spec, handler: () => {} },
   );
 

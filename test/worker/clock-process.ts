@@ -27,7 +27,7 @@ const worker = createWorker({
   onEvent: ({ type }) => type !== "settled" && process.send?.({ kind: "fault", type }),
 });
 worker.register(
-  job({ queue: process.env.QUEUE!, pollInterval: 50, leaseDuration: 1_000, finalizeBuffer: 200, retryDelay: 300 }),
+  job({ queue: process.env.QUEUE!, pollInterval: 50, leaseDuration: 6_000, finalizeBuffer: 1_000, retryDelay: 300 }),
   async ({ payload, attempt }, { signal }) => {
     process.send?.({ kind: "run", payload, attempt, clock: Date.now() });
     if (payload === "flaky" && attempt === 1) throw new Error("once");

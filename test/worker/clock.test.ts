@@ -46,9 +46,9 @@ test.each([hour, -hour])("a worker whose clock is wrong by %i ms runs nothing ea
   );
 
   expect([...ranAt.keys()].sort()).toEqual(["delayed 1", "flaky 1", "flaky 2", "long 1", "now 1"]);
-  for (const payload of ["now", "flaky", "long"]) expect(ranAt.get(`${payload} 1`)).toBeLessThan(800);
+  for (const payload of ["now", "flaky", "long"]) expect(ranAt.get(`${payload} 1`)).toBeLessThan(5_000);
   expect(ranAt.get("delayed 1")).toBeGreaterThanOrEqual(800);
-  expect(ranAt.get("delayed 1")).toBeLessThan(2_300);
+  expect(ranAt.get("delayed 1")).toBeLessThan(6_000);
   expect(ranAt.get("flaky 2")! - ranAt.get("flaky 1")!).toBeGreaterThanOrEqual(300);
   expect(await rowOf(database.db, future.id)).toMatchObject({ status: "pending", claims: 0 });
   for (const { id } of all) expect((await rowOf(database.db, id)).claims).toBeLessThanOrEqual(2);

@@ -57,31 +57,49 @@ describe("ctx.finalize", () => {
   test("stands although the handler throws afterwards", async () => {
     const spec = job();
     const { id } = await pgqueue.enqueue(database.db, spec, 1);
-    const observed = observe(database.db).on(spec, async (_, context) => {
+    const observed = observe(database.db, { tolerate: ["error"] }).on(spec, async (_, context) => {
       await effect(context, 1);
       throw new Error("too late");
     });
     await observed.worker.drain();
-    expect(observed.events).toMatchObject([{ type: "settled", result: "done" }]);
+    expect(observed.events).toMatchObject([
+      { type: "error", during: "settle", error: { message: "too late" } },
+      { type: "settled", result: "done", status: "completed" },
+    ]);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", errors: null });
+  });
+
+  test("and another result returned afterwards: the first stands, and there is a warning", async () => {
+    const spec = job();
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db, { tolerate: ["warning"] }).on(spec, async (_, context) => {
+      await effect(context, 1);
+      return fail("on second thoughts");
+    });
+    await observed.worker.drain();
+    expect(observed.events).toMatchObject([{ type: "warning" }, { type: "settled", result: "done" }]);
     expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", errors: null });
   });
 
   test.each([
-    ["nothing", undefined],
-    ["the same", done("late")],
-  ])("that rolled back, the error swallowed and %s returned: settled all the same, at once", async (_, returned) => {
-    const spec = job({ pollInterval: "1h" });
-    const { id } = await pgqueue.enqueue(database.db, spec, 1);
-    const observed = await observe(database.db)
-      .on(spec, async (_, context) => {
-        await effect(context, 1, done("late"), true).catch(() => {});
-        return returned;
-      })
-      .start();
-    await observed.seen("settled", 1, 1_000);
-    expect(await effects()).toEqual([]);
-    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", output: "late", claims: 1 });
-  });
+    ["nothing", undefined, { status: "pending", output: null, attempt: 1 }],
+    ["a result", done("late"), { status: "completed", output: "late", errors: null }],
+  ])(
+    "that rolled back, the error swallowed and %s returned: settled all the same, at once",
+    async (_, returned, end) => {
+      const spec = job({ pollInterval: "1h" });
+      const { id } = await pgqueue.enqueue(database.db, spec, 1);
+      const observed = await observe(database.db)
+        .on(spec, async (_, context) => {
+          await effect(context, 1, done("late"), true).catch(() => {});
+          return returned;
+        })
+        .start();
+      await observed.seen("settled", 1, 5_000);
+      expect(await effects()).toEqual([]);
+      expect(await rowOf(database.db, id)).toMatchObject({ ...end, claims: 1 });
+    },
+  );
 
   test("that rolled back with an error that the handler lets through: tried again", async () => {
     const spec = job({ retryDelay: 0 });

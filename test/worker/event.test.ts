@@ -2,12 +2,27 @@ import { DrizzleQueryError } from "drizzle-orm";
 import { afterEach, expect, test, vi } from "vitest";
 import { printEvent } from "../../src/worker/event.ts";
 
+const settled = { type: "settled", queue: "mail", taskId: 7, attempt: 2, duration: 1 } as const;
+
 afterEach(() => void vi.restoreAllMocks());
 
 test("passes over what went well", () => {
   const print = [vi.spyOn(console, "warn"), vi.spyOn(console, "error"), vi.spyOn(console, "log")];
-  printEvent({ type: "settled", queue: "q", taskId: 1, result: "done", duration: 1 });
+  printEvent({ ...settled, result: "done", status: "completed" });
   for (const spy of print) expect(spy).not.toHaveBeenCalled();
+});
+
+test.each([
+  ["retry", "pending", "failed at try 2 and runs again"],
+  ["retry", "failed", "failed at try 2 for good"],
+  ["fail", "failed", "failed at try 2 for good"],
+  ["skip", "failed", "failed at try 2 for good"],
+  ["skip", "pending", "skipped this run"],
+] as const)("warns of a run that ended in %s and left the task %s, with its error", (result, status, end) => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const error = new Error("my bug");
+  printEvent({ ...settled, result, status, error });
+  expect(warn).toHaveBeenCalledExactlyOnceWith(`pgqueue: task 7 of queue "mail" ${end}:`, error);
 });
 
 test.each(["lost", "unknown", "abandoned"] as const)("warns of a task that is %s", (type) => {
@@ -31,9 +46,11 @@ test("prints an error without the statement's parameters", () => {
     queue: "mail",
     error: new DrizzleQueryError("update", ["secret"], cause),
   });
+  printEvent({ type: "error", during: "begin", queue: "mail", taskId: 7, error: cause });
   printEvent({ type: "error", during: "start", error: cause });
   expect(print.mock.calls).toEqual([
     ['pgqueue: settle of queue "mail":', cause],
-    ["pgqueue: start:", cause],
+    ['pgqueue: begin task 7 of queue "mail":', cause],
+    ["pgqueue: the database cannot be reached, trying again:", cause],
   ]);
 });

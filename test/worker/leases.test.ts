@@ -20,7 +20,7 @@ const aborted = (signal: AbortSignal) =>
 
 describe("the signal", () => {
   test("fires finalizeBuffer before the lease ends, and there is time to settle", async () => {
-    const spec = job({ leaseDuration: 1_200, finalizeBuffer: 900 });
+    const spec = job({ leaseDuration: 5_000, finalizeBuffer: 4_000 });
     const { id } = await pgqueue.enqueue(database.db, spec, 1);
     let reason: unknown;
     let left = 0;
@@ -32,8 +32,9 @@ describe("the signal", () => {
       .start();
     await observed.seen("settled");
     expect(reason).toBeInstanceOf(LeaseExpiredError);
-    expect(left).toBeGreaterThan(300);
-    expect(left).toBeLessThanOrEqual(901);
+    expect(left).toBeGreaterThan(2_000);
+    // The lease of the database began a little later, when the claim had got there.
+    expect(left).toBeLessThan(4_900);
     expect((await rowOf(database.db, id)).status).toBe("completed");
   });
 
@@ -62,8 +63,8 @@ describe("the signal", () => {
     await rest(60);
     const began = performance.now();
     await pgqueue.disable(database.db, id);
-    await observed.seen("lost", 1, 1_000);
-    expect(performance.now() - began).toBeLessThan(800);
+    await observed.seen("lost", 1, 3_000);
+    expect(performance.now() - began).toBeLessThan(3_000);
     expect(reason).toBeInstanceOf(StaleClaimError);
     expect(reason).toMatchObject({ taskId: id, queue: spec.queue });
     expect(await rowOf(database.db, id)).toMatchObject({ status: "disabled", output: null, errors: null });
@@ -78,7 +79,7 @@ describe("the signal", () => {
         expect(await aborted(signal)).toBeInstanceOf(StaleClaimError);
       })
       .start();
-    await observed.seen("lost", 1, 1_000);
+    await observed.seen("lost", 1, 3_000);
   });
 
   test("leaves the others alone, even one whose row is locked by a transaction", async () => {
@@ -107,19 +108,19 @@ describe("the signal", () => {
 
 describe("extendLease", () => {
   test("moves the signal and the lease", async () => {
-    const spec = job({ leaseDuration: 400, finalizeBuffer: 200, pollInterval: "1h" });
+    const spec = job({ leaseDuration: 1_600, finalizeBuffer: 800, pollInterval: "1h" });
     const { id } = await pgqueue.enqueue(database.db, spec, 1);
     const observed = await observe(database.db)
       .on(spec, async (_, { signal, extendLease }) => {
         for (let i = 0; i < 8; i++) {
           await extendLease();
-          await rest(80);
+          await rest(200);
           expect(signal.aborted).toBe(false);
         }
         await extendLease("1h");
         expect((await rowOf(database.db, id)).leaseUntil!.getTime() - Date.now()).toBeGreaterThan(3_500_000);
         // Never to an earlier moment.
-        await extendLease(300);
+        await extendLease(900);
         await rest(250);
         expect(signal.aborted).toBe(false);
       })
@@ -178,11 +179,11 @@ describe("extendLease", () => {
 
 describe("a lease that ran out", () => {
   test("is reaped, the attempt charged, and another worker has the task; the first changes nothing and is told", async () => {
-    const spec = job({ leaseDuration: 200, finalizeBuffer: 50, retryDelay: 0, pollInterval: 50 });
+    const spec = job({ leaseDuration: 1_500, finalizeBuffer: 300, retryDelay: 0, pollInterval: 50 });
     const { id } = await pgqueue.enqueue(database.db, spec, 1);
     const { opened, open } = door();
     const begun = door();
-    const slow = await observe(database.db, { tolerate: ["lost", "abandoned"], workerId: "slow", reapInterval: "1h" })
+    const slow = await observe(database.db, { tolerate: ["lost"], workerId: "slow", concurrency: 1 })
       .on(spec, async ({ attempt }) => {
         begun.open();
         if (attempt === 1) await opened;
@@ -190,7 +191,6 @@ describe("a lease that ran out", () => {
       })
       .start();
     await begun.opened;
-    await slow.worker.stop({ timeout: 0 });
     const quick = await observe(database.db, { workerId: "quick" })
       .on(spec, ({ attempt }) => ({ type: "done", output: `quick ${attempt}` }))
       .start();
@@ -241,7 +241,7 @@ describe("a task that waited too long", () => {
     const { id } = await pgqueue.enqueue(database.db, spec, 1);
     const { db, held, end } = slowly(150);
     let runs = 0;
-    const observed = await observe(db, { listen: false, pgqueue: held, reapInterval: "1h" })
+    const observed = await observe(db, { tolerate: ["warning"], listen: false, pgqueue: held, reapInterval: "1h" })
       .on(spec, () => {
         runs++;
       })

@@ -44,7 +44,15 @@ describe("a handler's result", () => {
       finishedAt: expect.any(Date),
     });
     expect(events).toEqual([
-      { type: "settled", queue: row.queue, taskId: row.id, result: "done", duration: expect.any(Number) },
+      {
+        type: "settled",
+        queue: row.queue,
+        taskId: row.id,
+        attempt: 1,
+        result: "done",
+        status: "completed",
+        duration: expect.any(Number),
+      },
     ]);
   });
 
@@ -70,7 +78,8 @@ describe("a handler's result", () => {
       expect(row.errors![0]).toMatchObject({ attempt, name: "TypeError", message: "away", stack: expect.any(String) });
       const wait = row.runAt.getTime() - new Date(row.errors![0]!.at).getTime();
       expect(Math.abs(wait - attempt * 600_000)).toBeLessThan(10);
-      expect(events).toMatchObject([{ type: "settled", result: "retry" }]);
+      const status = attempt <= 2 ? "pending" : "failed";
+      expect(events).toMatchObject([{ type: "settled", result: "retry", attempt, status, error: { message: "away" } }]);
       await database.client`update pgqueue_tasks set run_at = now() where id = ${id}`;
     }
     const { row } = await runOnce(spec, id, run);

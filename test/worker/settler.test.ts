@@ -26,11 +26,13 @@ const rest = (milliseconds: number) => new Promise((resolve) => setTimeout(resol
 function settling(db: Db, spec: Spec) {
   const events: WorkerEvent[] = [];
   const pending: number[] = [];
+  const closed = new AbortController();
   const host = {
     db,
     pgqueue,
     workerId: "w",
     closing: new AbortController().signal,
+    closed: closed.signal,
     report: (event: WorkerEvent) => void events.push(event),
   };
   const settler = new Settler(host, { spec, handler: () => {} }, (delay) => void pending.push(delay));
@@ -38,7 +40,7 @@ function settling(db: Db, spec: Spec) {
     const lease = new Lease(spec, task, performance.now() + leftOfLease - spec.leaseDuration);
     settler.settle({ task, lease }, { task, result }, 1);
   };
-  return { settler, settle, events, pending, types: () => events.map(({ type }) => type).sort() };
+  return { settler, settle, closed, events, pending, types: () => events.map(({ type }) => type).sort() };
 }
 
 const statusOf = async ({ id }: Claimed) => (await rowOf(database.db, id)).status;
@@ -96,7 +98,7 @@ test("a row locked by another transaction keeps nobody else, and is tried again"
   const transaction = await begin(database.db);
   await transaction.tx.execute(`select 1 from pgqueue_tasks where id = ${locked!.id} for update`);
   for (const task of [locked!, ...others]) settle(task);
-  await vi.waitFor(() => expect(events).toHaveLength(9), { timeout: 1_000, interval: 5 });
+  await vi.waitFor(() => expect(events).toHaveLength(9), { timeout: 3_000, interval: 5 });
   await rest(100);
   expect(events).toHaveLength(9);
   await transaction.rollback();

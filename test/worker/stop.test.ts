@@ -1,3 +1,5 @@
+import { drizzle } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeoutError } from "../../src/errors.ts";
 import type { JobSpec } from "../../src/tasks/spec.ts";
@@ -43,17 +45,17 @@ describe("stop with a long task at work", () => {
     expect((await rowsOf(waiting)).map(({ status }) => status)).toEqual(Array(20).fill("running"));
 
     const stoppedAt = performance.now();
-    const stopped = observed.worker.stop({ timeout: 600 });
+    const stopped = observed.worker.stop({ timeout: 2_000 });
     link.release();
-    await until(async () => (await rowsOf(waiting)).every(({ status }) => status === "pending"), 500);
+    await until(async () => (await rowsOf(waiting)).every(({ status }) => status === "pending"), 1_800);
     expect(firedAt).toBe(0);
     for (const row of await rowsOf(waiting)) {
       expect(row).toMatchObject({ attempt: 0, claimToken: null, errors: null, claims: 1 });
     }
     await stopped;
     expect(ran).toEqual(["long"]);
-    expect(firedAt - stoppedAt).toBeGreaterThanOrEqual(599);
-    expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+    expect(firedAt - stoppedAt).toBeGreaterThanOrEqual(1_999);
+    expect(performance.now() - stoppedAt).toBeLessThan(6_000);
     expect(reason).toBeInstanceOf(TimeoutError);
     expect(await rowOf(database.db, long.id)).toMatchObject({ status: "completed" });
     await link.end();
@@ -78,7 +80,7 @@ describe("stop with a long task at work", () => {
     expect(working).toBe(1);
 
     const stopped = observed.worker.stop({ timeout: "10s" });
-    await until(async () => (await rowsOf(suspects)).filter(({ status }) => status === "pending").length === 5, 500);
+    await until(async () => (await rowsOf(suspects)).filter(({ status }) => status === "pending").length === 5, 3_000);
     for (const { attempt, status } of await rowsOf(suspects)) expect(attempt).toBe(status === "pending" ? 1 : 2);
     open();
     await stopped;
@@ -101,13 +103,34 @@ describe("stop with a long task at work", () => {
     const began = performance.now();
     await observed.worker.stop({ timeout: 100 });
     expect(performance.now() - began).toBeGreaterThanOrEqual(199);
-    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(performance.now() - began).toBeLessThan(3_000);
     expect(observed.events).toEqual([{ type: "abandoned", queue: spec.queue, taskId: id }]);
     expect(await rowOf(database.db, id)).toMatchObject({ status: "running", claimToken: expect.any(String) });
-    // It may still end well, as long as the process lives.
+    // The caller may have ended the client since, so nothing is sent any more.
     open();
-    await observed.seen("settled");
-    expect(await rowOf(database.db, id)).toMatchObject({ status: "completed" });
+    await rest(50);
+    expect(observed.events).toHaveLength(1);
+    expect(await rowOf(database.db, id)).toMatchObject({ status: "running" });
+  });
+
+  test("that ends after stop gave up on it, and the client was ended: silence, and no timer left", async () => {
+    const spec = job({ finalizeBuffer: 50 });
+    await pgqueue.enqueue(database.db, spec, 1);
+    const client = postgres(database.url, { max: 2, onnotice: () => {} });
+    const { opened, open } = door();
+    const begun = door();
+    const observed = await observe(drizzle({ client }), { tolerate: ["abandoned"] })
+      .on(spec, () => {
+        begun.open();
+        return opened;
+      })
+      .start();
+    await begun.opened;
+    await observed.worker.stop({ timeout: 0 });
+    await client.end();
+    open();
+    await rest(200);
+    expect(observed.events.map(({ type }) => type)).toEqual(["abandoned"]);
   });
 
   test("that ends in time: its outcome is written before stop resolves", async () => {
@@ -207,7 +230,7 @@ describe("stop while the database is down", () => {
     const began = performance.now();
     await Promise.all([idle, busy, starting].map(({ worker }) => worker.stop({ timeout: 200 })));
     await running;
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
     // Its outcome could not be written.
     expect(busy.of("abandoned")).toEqual([{ type: "abandoned", queue: spec.queue, taskId: id }]);
     await own.client.end({ timeout: 0 });

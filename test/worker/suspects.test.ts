@@ -57,12 +57,12 @@ test("run one at a time, each written down as begun, beside those that are none"
 });
 
 test("have their whole lease for the work, however long they waited for their turn", async () => {
-  const spec = job({ leaseDuration: 1_200, finalizeBuffer: 300, maxRetries: 1, pollInterval: 50 });
+  const spec = job({ leaseDuration: 2_400, finalizeBuffer: 600, maxRetries: 1, pollInterval: 50 });
   const ids = await suspects(spec, 4);
   let fired = 0;
   const observed = await observe(database.db)
     .on(spec, async (_, { signal }) => {
-      await rest(600);
+      await rest(700);
       if (signal.aborted) fired++;
     })
     .start();

@@ -1,0 +1,37 @@
+import { ConflictError, StaleClaimError } from "../errors.ts";
+import { milliseconds } from "../tasks/duration.ts";
+import type { Result } from "../tasks/result.ts";
+import type { Context } from "./handler.ts";
+import type { Host, Registration } from "./host.ts";
+import type { Run } from "./run.ts";
+
+/** What a handler works with. `changes` tells what a result keeps of the payload. */
+export function contextOf(
+  { db, pgqueue, workerId }: Host,
+  { spec }: Registration,
+  run: Run,
+  changes: (result: Result) => { payload?: unknown },
+): Context {
+  const { task, lease } = run;
+  return {
+    signal: lease.signal,
+    workerId,
+    extendLease: async (duration = spec.leaseDuration) => {
+      const length = milliseconds("extendLease.duration", duration, 1);
+      const sentAt = performance.now();
+      const [extended] = await pgqueue.extendLease(db, spec, task, length);
+      if (extended) return lease.extend(sentAt, length);
+      const [held] = await pgqueue.heldBy(db, spec, [task]);
+      if (held?.holding === "busy") {
+        throw new ConflictError(`the lease of task ${task.id} was not extended: an open transaction holds its row`);
+      }
+      const stale = new StaleClaimError(spec.queue, task.id);
+      lease.abort(stale);
+      throw stale;
+    },
+    finalize: async (tx, result) => {
+      await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes(result) });
+      run.finalized = result;
+    },
+  };
+}
