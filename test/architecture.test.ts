@@ -42,7 +42,7 @@ const below: Record<string, readonly string[]> = {
   queries: ["tasks", "schema", "errors"],
   worker: ["queries", "tasks", "schema", "errors"],
   migrate: ["queries", "errors"],
-  testing: [],
+  testing: ["errors"],
   index: ["worker", "queries", "tasks", "schema", "migrate", "errors"],
 };
 

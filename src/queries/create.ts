@@ -23,7 +23,7 @@ import { releaseClaim } from "./release-claim.ts";
 import { replacePayload } from "./replace-payload.ts";
 import { requeue } from "./requeue.ts";
 import { resumeQueue } from "./resume-queue.ts";
-import { withSchemaErrors } from "./schema-error.ts";
+import { type Executable, explained, withSchemaErrors } from "./schema-error.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
 import { stats } from "./stats.ts";
 import { upsertTicker } from "./upsert-ticker.ts";
@@ -39,17 +39,14 @@ export interface PgqueueOptions<Tasks extends AnyTasks> {
 
 type AnyStatement = (binding: Binding, db: DrizzleDb, ...args: unknown[]) => unknown;
 
-const statements = {
+/** Drizzle query builders. */
+const builders = {
   claim,
   disable,
   enable,
-  enqueue,
-  enqueueMany,
   extendLease,
   finalize,
-  finalizeOrThrow,
   getTask,
-  heldBy,
   listTasks,
   markStarted,
   pauseQueue,
@@ -57,10 +54,18 @@ const statements = {
   reap,
   release,
   releaseClaim,
-  replacePayload,
   requeue,
   resumeQueue,
   stats,
+};
+
+/** What takes more than one statement, or a look at its answer. */
+const calls = {
+  enqueue,
+  enqueueMany,
+  finalizeOrThrow,
+  heldBy,
+  replacePayload,
   upsertTicker,
 };
 
@@ -83,11 +88,27 @@ export function createPgqueue<Tasks extends AnyTasks>(
 ): Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>> {
   checkOptions("createPgqueue", pgqueueOptions, options);
   const binding = bind(options, options.notify ?? true);
-  const bound = Object.entries(statements).map(([name, statement]) => [
-    name,
-    (db: Db, ...args: unknown[]) =>
-      withSchemaErrors(binding, (statement as AnyStatement)(binding, primary(name, db), ...args)),
-  ]);
+  const bound = {
+    ...bindAll(builders, (name, statement) => (db, ...args) => {
+      return withSchemaErrors(binding, statement(binding, primary(name, db), ...args) as Executable);
+    }),
+    ...bindAll(calls, (name, statement) => async (db, ...args) => {
+      try {
+        return await statement(binding, primary(name, db), ...args);
+      } catch (error) {
+        throw explained(binding, error);
+      }
+    }),
+  };
   // The one cast from statements that know no types of the user's to those that do.
-  return Object.fromEntries(bound) as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
+  return bound as unknown as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
+}
+
+function bindAll(
+  statements: Record<string, unknown>,
+  bindOne: (name: string, statement: AnyStatement) => (db: Db, ...args: unknown[]) => unknown,
+) {
+  return Object.fromEntries(
+    Object.entries(statements).map(([name, statement]) => [name, bindOne(name, statement as AnyStatement)]),
+  );
 }

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { TaskStatus } from "../schema/columns.ts";
 import { longestDuration } from "../tasks/duration.ts";
 import { checkOptions, integerOption } from "../tasks/options.ts";
-import type { Spec, TickerSpec } from "../tasks/spec.ts";
+import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isoText, statementTime } from "./clock.ts";
 import { withFailure } from "./failures.ts";
@@ -51,17 +51,19 @@ export function reap(
   const byVerdict = (unstarted: SQL, overValue: SQL, again: SQL) =>
     sql`case when ${isUnstarted} then ${unstarted} when ${isOver} then ${overValue} else ${again} end`;
 
+  const status = byVerdict(sql`'pending'`, over.status, sql`'pending'`);
+
   return statement(
     handle
       .with(expired)
       .update(tasks)
       .set({
-        status: byVerdict(sql`'pending'`, over.status, sql`'pending'`),
+        status,
         attempt: byVerdict(sql`${tasks.attempt} - 1`, over.attempt ?? sql`${tasks.attempt}`, sql`${tasks.attempt}`),
         runAt: sql`coalesce(clock.at + ${byVerdict(spread, over.delay, backoff)} * interval '1 millisecond', ${tasks.runAt})`,
         hashHeld: sql`${tasks.hashHeld} and not (${over.releasesHash} and ${isOver} and not (${isUnstarted}))`,
         errors: withFailure(binding, failure),
-        finishedAt: sql`case when ${byVerdict(sql`'pending'`, over.status, sql`'pending'`)} = 'failed' then clock.at end`,
+        finishedAt: sql`case when ${status} = 'failed' then clock.at end`,
         ...noClaim,
       })
       .from(sql`(select ${statementTime} as at) as clock`)
@@ -73,7 +75,7 @@ export function reap(
 /** What the end of all tries makes of the row: a job is failed, a ticker waits for its next tick. */
 function whenOver(spec: Spec): { status: SQL; attempt?: SQL; delay: SQL; releasesHash: SQL } {
   if (spec.kind === "ticker") {
-    const every = sql`${(spec as TickerSpec).every}::float8`;
+    const every = sql`${spec.every}::float8`;
     return { status: sql`'pending'`, attempt: sql`0`, delay: every, releasesHash: sql`false` };
   }
   const releasesHash = spec.dedup === "active" ? sql`true` : sql`false`;

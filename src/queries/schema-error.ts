@@ -7,19 +7,22 @@ import { databaseError } from "./database-error.ts";
 const undefinedTable = "42P01";
 const undefinedColumn = "42703";
 
-/** The statement with errors about pgqueue's own tables put in words: a builder or a promise. */
-export function withSchemaErrors<T>(binding: Binding, statement: T): T {
-  const explain = (error: unknown): never => {
-    throw explained(binding, error);
-  };
-  if (statement instanceof Promise) return statement.catch(explain) as T;
-  const builder = statement as { execute(...args: unknown[]): Promise<unknown> };
-  const execute = builder.execute;
-  builder.execute = (...args) => execute.apply(builder, args).catch(explain);
-  return statement;
+export interface Executable {
+  execute(...args: unknown[]): Promise<unknown>;
 }
 
-function explained({ tasks, queues }: Binding, error: unknown): unknown {
+/** The builder, whose errors about pgqueue's own tables are put in words. */
+export function withSchemaErrors<T extends Executable>(binding: Binding, builder: T): T {
+  const execute = builder.execute;
+  builder.execute = (...args) =>
+    execute.apply(builder, args).catch((error) => {
+      throw explained(binding, error);
+    });
+  return builder;
+}
+
+/** The error itself, or a SchemaError where it says that a table or column of pgqueue's own is missing. */
+export function explained({ tasks, queues }: Binding, error: unknown): unknown {
   const { code, message = "" } = databaseError(error);
   const tables: readonly Table[] = [tasks, queues];
   if (code === undefinedTable) {

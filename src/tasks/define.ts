@@ -93,7 +93,6 @@ export function defineTicker<S extends StandardSchemaV1, Columns = {}>(
   const spec = Object.freeze({
     kind: "ticker" as const,
     ...readTaskOptions("defineTicker", options),
-    dedup: "retained" as const,
     key: options.key,
     initialPayload: options.initialPayload,
     every: milliseconds("defineTicker.every", options.every, 1),

@@ -61,7 +61,8 @@ export function checkOptions(call: string, schema: OptionsSchema, options: unkno
   if (!issues) return;
   const [issue] = issues;
   const field = [call, ...(issue.path ?? []).map((step) => String(step.key))].join(".");
-  throw new OptionsError(field, issue.input, expectation(issue, schema));
+  const value = issue.path ? issue.path.at(-1)?.value : issue.input;
+  throw new OptionsError(field, value, expectation(issue, schema));
 }
 
 function expectation(issue: v.BaseIssue<unknown>, schema: OptionsSchema): string {

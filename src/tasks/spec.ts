@@ -4,12 +4,10 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 export type Dedup = "retained" | "active";
 
 /** `In` is what is stored, `Out` what a handler gets. Durations are in milliseconds. */
-export interface Spec<In = any, Out = In> {
-  readonly kind: "job" | "ticker";
+interface TaskSpec<In, Out> {
   readonly queue: string;
   readonly schema: StandardSchemaV1<In, Out>;
   readonly encode: ((payload: Out) => In) | undefined;
-  readonly dedup: Dedup;
   readonly pollInterval: number;
   readonly maxRetries: number;
   readonly retryDelay: number;
@@ -17,18 +15,21 @@ export interface Spec<In = any, Out = In> {
   readonly finalizeBuffer: number;
 }
 
-export interface JobSpec<In = any, Out = In> extends Spec<In, Out> {
+export interface JobSpec<In = any, Out = In> extends TaskSpec<In, Out> {
   readonly kind: "job";
+  readonly dedup: Dedup;
   readonly hash: ((payload: Out) => string | null | undefined) | undefined;
 }
 
-export interface TickerSpec<In = any, Out = In, Columns = {}> extends Spec<In, Out> {
+export interface TickerSpec<In = any, Out = In, Columns = {}> extends TaskSpec<In, Out> {
   readonly kind: "ticker";
   readonly key: string;
   readonly initialPayload: In;
   readonly every: number;
   readonly columns: Columns;
 }
+
+export type Spec<In = any, Out = In> = JobSpec<In, Out> | TickerSpec<In, Out, any>;
 
 /**
  * What the handler of a spec gets as payload.

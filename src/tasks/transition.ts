@@ -32,11 +32,13 @@ export interface Transition {
 export function transition(spec: Spec, run: Attempt, result: Result): Transition {
   if (result.type === "done") {
     const output = { value: result.output ?? null };
-    return isTicker(spec) ? { ...nextTick(spec, true), output } : { ...ended(spec, run, "completed", true), output };
+    return spec.kind === "ticker"
+      ? { ...nextTick(spec, true), output }
+      : { ...ended(spec, run, "completed", true), output };
   }
   const failure = describeFailure(result.error);
   if (result.type === "retry" && hasTriesLeft(spec, run)) return { ...nextTry(spec, run), failure };
-  if (result.type !== "fail" && isTicker(spec)) return { ...nextTick(spec, result.type === "skip"), failure };
+  if (result.type !== "fail" && spec.kind === "ticker") return { ...nextTick(spec, result.type === "skip"), failure };
   return { ...ended(spec, run, "failed", false), failure };
 }
 
@@ -54,9 +56,11 @@ function nextTick(spec: TickerSpec, keepsPayload: boolean): Transition {
 }
 
 function ended(spec: Spec, run: Attempt, status: "completed" | "failed", keepsPayload: boolean): Transition {
-  return { status, delay: null, attempt: run.attempt, keepsPayload, releasesHash: spec.dedup === "active" };
-}
-
-function isTicker(spec: Spec): spec is TickerSpec {
-  return spec.kind === "ticker";
+  return {
+    status,
+    delay: null,
+    attempt: run.attempt,
+    keepsPayload,
+    releasesHash: spec.kind === "job" && spec.dedup === "active",
+  };
 }

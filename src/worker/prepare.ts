@@ -1,6 +1,5 @@
 import { sql } from "drizzle-orm";
 import { primary } from "../queries/statement.ts";
-import type { TickerSpec } from "../tasks/spec.ts";
 import { Backoff } from "./backoff.ts";
 import { throughConflicts } from "./conflict.ts";
 import { isOutage } from "./fault.ts";
@@ -33,7 +32,7 @@ async function checkIsolation({ db, report }: Host): Promise<void> {
 
 async function prepareSpec({ db, pgqueue, closing }: Host, { spec }: Registration): Promise<void> {
   await throughConflicts(closing, async () => {
-    if (spec.kind === "ticker") await pgqueue.upsertTicker(db, spec as TickerSpec<any, any, any>);
+    if (spec.kind === "ticker") await pgqueue.upsertTicker(db, spec);
     await pgqueue.reap(db, spec);
   });
 }

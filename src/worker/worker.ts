@@ -237,5 +237,5 @@ class RegisteringWorker {
 
 /** The tasks that a spec takes, by name: two specs of one name would take each other's. */
 function takes(spec: Spec): string {
-  return spec.kind === "job" ? `jobs of "${spec.queue}"` : `ticker "${(spec as TickerSpec).key}" of "${spec.queue}"`;
+  return spec.kind === "job" ? `jobs of "${spec.queue}"` : `ticker "${spec.key}" of "${spec.queue}"`;
 }

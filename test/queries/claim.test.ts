@@ -230,7 +230,7 @@ describe("a claim is a value", () => {
       expect(await pgqueue.release(db, spec, stale)).toEqual([]);
       expect(await pgqueue.extendLease(db, spec, stale)).toEqual([]);
       expect(await pgqueue.markStarted(db, spec, stale)).toEqual([]);
-      expect(await pgqueue.heldBy(db, spec, [stale])).toEqual([{ id: stale.id, holding: "lost" }]);
+      expect(await pgqueue.heldBy(db, spec, [stale])).toMatchObject([{ id: stale.id, holding: "lost" }]);
       expect(await finalize(db, spec, { task: holder, result: { type: "done" } })).toEqual([{ id: holder.id }]);
     },
   );

@@ -34,7 +34,7 @@ async function liveThrough(pgqueue: ReturnType<typeof createPgqueue>, db: TestDa
   expect(await pgqueue.release(db, spec, c!)).toHaveLength(1);
   await pgqueue.finalizeOrThrow(db, spec, { task: a!, result: fail("x"), payload: { hash: "a" } });
   expect(await pgqueue.finalize(db, spec, { task: b!, result: done({ ok: true }), payload: "new" })).toHaveLength(1);
-  expect(await pgqueue.heldBy(db, spec, [a!])).toEqual([{ id, holding: "lost" }]);
+  expect(await pgqueue.heldBy(db, spec, [a!])).toMatchObject([{ id, holding: "lost" }]);
   expect(await pgqueue.replacePayload(db, spec, id, { hash: "a", n: 2 })).toMatchObject({ status: "failed" });
   expect(await pgqueue.enable(db, id)).toMatchObject([{ status: "pending" }]);
   expect(await pgqueue.disable(db, id)).toMatchObject([{ status: "disabled" }]);

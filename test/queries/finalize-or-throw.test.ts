@@ -33,7 +33,7 @@ test("rolled back with its transaction, the task is still held and can be ended"
   await finalizeOrThrow(tx, spec, { task: task!, result: done() });
   await rollback();
   expect(await receipts(task!.id)).toBe(0);
-  expect(await pgqueue.heldBy(db, spec, [task!])).toEqual([{ id: task!.id, holding: "busy" }]);
+  expect(await pgqueue.heldBy(db, spec, [task!])).toMatchObject([{ id: task!.id, holding: "busy" }]);
   expect(await pgqueue.finalize(db, spec, { task: task!, result: done() })).toHaveLength(1);
 });
 
@@ -62,7 +62,7 @@ test("of a claim that is over throws, so that the business transaction rolls bac
     taskId: stale!.id,
   });
   expect(await receipts(stale!.id)).toBe(0);
-  expect(await pgqueue.heldBy(db, spec, [holder])).toEqual([{ id: holder.id, holding: "busy" }]);
+  expect(await pgqueue.heldBy(db, spec, [holder])).toMatchObject([{ id: holder.id, holding: "busy" }]);
 });
 
 test.each(["disabled", "removed"])("of a task that was %s throws", async (how) => {

@@ -265,7 +265,7 @@ describe("a batch", () => {
     await tx.execute(sql`select from pgqueue_tasks where id = ${locked.id} for no key update`);
     const outcomes = tasks.map((task) => ({ task, result: done() }));
     expect(await finalize(db, spec, outcomes)).toEqual([{ id: held.id }]);
-    expect(await pgqueue.heldBy(db, spec, [gone, locked, disabled, stale, held])).toEqual([
+    expect(await pgqueue.heldBy(db, spec, [gone, locked, disabled, stale, held])).toMatchObject([
       { id: gone.id, holding: "gone" },
       { id: locked.id, holding: "busy" },
       { id: disabled.id, holding: "lost" },

@@ -151,7 +151,7 @@ test("takes expired claims only, and of its own spec only", async () => {
   const tick = await claimOne(db, clock);
   await expire(db, expiredOne!.id, foreign!.id, tick.id);
   expect(await reap(db, spec)).toEqual([{ id: expiredOne!.id, status: "pending" }]);
-  expect(await pgqueue.heldBy(db, spec, [held!])).toEqual([{ id: held!.id, holding: "busy" }]);
+  expect(await pgqueue.heldBy(db, spec, [held!])).toMatchObject([{ id: held!.id, holding: "busy", status: "running" }]);
   expect(await reap(db, ticker({ queue: spec.queue, key: "other" }))).toEqual([]);
   expect(await reap(db, clock)).toEqual([{ id: tick.id, status: "pending" }]);
   expect(await reap(db, other)).toHaveLength(1);

@@ -25,8 +25,8 @@ describe("checkOptions", () => {
   test.each([
     [{ limit: 0 }, "call.limit", 0, "a whole number from 1 to 10"],
     [{ limit: 1, at: "now" }, "call.at", "now", "a valid Date of the years 1 to 9999"],
-    [{ limit: 1, attt: 1 }, "call.attt", "attt", "no option of this name"],
-    [{}, "call.limit", undefined, "a value"],
+    [{ limit: 1, attt: 1 }, "call.attt", 1, "one of the options limit, at"],
+    [{}, "call.limit", undefined, "a value: it is required"],
     [undefined, "call", undefined, "an object of options"],
     ["limit", "call", "limit", "an object of options"],
   ])("%o is refused by name, value and what was expected", (options, field, value, expected) => {

@@ -205,7 +205,7 @@ describe("properties", () => {
         expect(next.keepsPayload).toBe(result.type === "done" || (isTicker && result.type === "skip"));
         expect(next.failure === undefined).toBe(result.type === "done");
         expect(next.output !== undefined).toBe(result.type === "done");
-        expect(next.releasesHash).toBe(next.status !== "pending" && spec.dedup === "active");
+        expect(next.releasesHash).toBe(next.status !== "pending" && (spec.kind === "job" && spec.dedup) === "active");
       }),
       { numRuns: 2_000 },
     );

@@ -35,12 +35,12 @@ test("reap first: finalize applies nothing at once, finalizeOrThrow waits and th
   const reaper = await begin(db);
   expect(await pgqueue.reap(reaper.tx, spec)).toHaveLength(1);
   expect(await pgqueue.finalize(db, spec, { task, result: done() })).toEqual([]);
-  expect(await pgqueue.heldBy(db, spec, [task])).toEqual([{ id: task.id, holding: "busy" }]);
+  expect(await pgqueue.heldBy(db, spec, [task])).toMatchObject([{ id: task.id, holding: "busy" }]);
   const ended = pgqueue.finalizeOrThrow(db, spec, { task, result: done() }).catch((error) => error);
   await blocked(database);
   await reaper.commit();
   expect(await ended).toBeInstanceOf(StaleClaimError);
-  expect(await pgqueue.heldBy(db, spec, [task])).toEqual([{ id: task.id, holding: "lost" }]);
+  expect(await pgqueue.heldBy(db, spec, [task])).toMatchObject([{ id: task.id, holding: "lost" }]);
   expect(await rowOf(db, task.id)).toMatchObject({ status: "pending", output: null });
 });
 

@@ -33,11 +33,11 @@ test("its siblings are extended, settled, released and reaped at once", async ()
   expect(ids(await pgqueue.reap(db, spec))).toEqual([late!.id]);
   expect(ids(await pgqueue.releaseClaim(db, spec, own!.token))).toEqual(ids(rest));
   expect(await pgqueue.claim(db, spec, { limit: 100 })).toHaveLength(rest.length + 1);
-  expect(await pgqueue.heldBy(db, spec, [own!])).toEqual([{ id: own!.id, holding: "busy" }]);
+  expect(await pgqueue.heldBy(db, spec, [own!])).toMatchObject([{ id: own!.id, holding: "busy" }]);
 
   await handler.commit();
   expect(await rowOf(db, own!.id)).toMatchObject({ status: "completed", output: "mine", errors: null });
-  expect(await pgqueue.heldBy(db, spec, [own!])).toEqual([{ id: own!.id, holding: "lost" }]);
+  expect(await pgqueue.heldBy(db, spec, [own!])).toMatchObject([{ id: own!.id, holding: "lost" }]);
 });
 
 test("an expired lease whose row is held open is not reaped, and not waited for", async () => {
