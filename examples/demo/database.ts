@@ -5,6 +5,7 @@ import type { PgDatabase } from "drizzle-orm/pg-core";
 import { drizzle as drizzlePglite } from "drizzle-orm/pglite";
 import { drizzle as drizzlePostgres } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { say } from "./narrator.ts";
 import * as schema from "./schema.ts";
 
 export type Db = PgDatabase<any, typeof schema>;
@@ -29,6 +30,7 @@ export async function openDatabase(url = process.env.DATABASE_URL): Promise<Data
 }
 
 async function inMemory(): Promise<Database> {
+  say("starting PGlite, which takes a few seconds");
   const client = await PGlite.create();
   return {
     db: drizzlePglite({ client, schema }),
@@ -41,6 +43,7 @@ function onServer(url: string): Database {
   const quiet = { onnotice: () => {} };
   const client = postgres(url, quiet);
   const { schemaName } = schema.shop;
+  say("connecting to the Postgres of DATABASE_URL");
   const cleanUp = async () => {
     await client.end({ timeout: 0 });
     const cleaner = postgres(url, { ...quiet, max: 1 });

@@ -10,11 +10,16 @@ import { webhook } from "./scenes/webhook.ts";
 import { countFigures, exitCodeOf, printSummary } from "./summary.ts";
 import { startWorkers } from "./workers.ts";
 
-say("opening the database");
+console.log("On the left: seconds.\n");
 const database = await openDatabase();
 const { db } = database;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => void database.close().finally(() => process.exit(1)));
+  process.once(signal, async () => {
+    // A transaction that is cut off may reject where nobody waits for it, and must not end the process before the clean-up.
+    process.on("unhandledRejection", () => {});
+    await database.close().catch(console.error);
+    process.exit(1);
+  });
 }
 
 try {

@@ -41,7 +41,8 @@ function shopWorker(workerId: string, db: Db, outcomes: Outcomes): Worker {
       .values(fresh.map(({ id, cents }) => ({ orderId: id, cents })))
       .onConflictDoNothing();
     payload.lastOrderId = fresh.at(-1)!.id;
-    say(`${workerId} copied ${fresh.length} orders to the ledger; the cursor is now ${payload.lastOrderId}`);
+    const copied = fresh.length === 1 ? "1 order" : `${fresh.length} orders`;
+    say(`${workerId} copied ${copied} to the ledger; the cursor is now ${payload.lastOrderId}`);
     return done();
   });
 

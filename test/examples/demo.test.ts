@@ -46,7 +46,9 @@ describe("the demo", () => {
     expect(story).toBeLessThan(longestStory);
     for (const line of [
       "on PGlite",
-      "order and task are rolled back",
+      "On the left: seconds.",
+      "starting PGlite, which takes a few seconds",
+      "order and task are rolled back; their numbers stay used up",
       "sent the receipt of order 9 to ivy@away.example, at try 2",
       "today's code refuses it. PayloadError: payload.address",
       "printed a label for 1 Mill Lane, Leeds",

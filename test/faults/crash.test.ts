@@ -60,7 +60,7 @@ describe("a process killed", () => {
   });
 
   test("between the handler's commit and the end of its task: it runs again", async () => {
-    const spec = fleetOf({ leaseDuration: 800 });
+    const spec = fleetOf({ leaseDuration: 2_000 });
     await fleet.startMany(1);
     const { id } = await enqueue(spec, { kind: "dies after commit" });
     await until(() => fleet.gone.size === 1);
@@ -70,7 +70,7 @@ describe("a process killed", () => {
   });
 
   test("after a commit that ended the task as well, by ctx.finalize: it does not run again", async () => {
-    const spec = fleetOf({ leaseDuration: 800 });
+    const spec = fleetOf({ leaseDuration: 2_000 });
     await fleet.startMany(1);
     const { id } = await enqueue(spec, { kind: "dies after finalize" });
     await until(() => fleet.gone.size === 1);
@@ -78,7 +78,7 @@ describe("a process killed", () => {
     const other = await enqueue(spec, { kind: "ok" });
     await ended(other.id);
     // Beyond the lease that the dead process had.
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", claims: 1, errors: null });
     expect(await effectsOf(id)).toBe(1);
     expect(fleet.count("run")).toBe(2);
@@ -95,7 +95,7 @@ async function supervised<T>(processes: number, look: () => Promise<T>, timeout:
 
 describe("a task that kills its process each time", () => {
   test("is failed after maxRetries, each death recorded", async () => {
-    const spec = fleetOf({ leaseDuration: 500, maxRetries: 2 });
+    const spec = fleetOf({ leaseDuration: 700, maxRetries: 2 });
     const { id } = await enqueue(spec, { kind: "poison" });
     const row = await supervised(1, () => ended(id, 1), 20_000);
     expect(row).toMatchObject({ status: "failed", attempt: 3 });
@@ -104,7 +104,7 @@ describe("a task that kills its process each time", () => {
   });
 
   test("takes none of its forty-nine neighbours with it", { timeout: 60_000 }, async () => {
-    const spec = fleetOf({ leaseDuration: 1_500, maxRetries: 2, concurrency: 50, retryDelay: 20 });
+    const spec = fleetOf({ leaseDuration: 1_200, maxRetries: 2, concurrency: 50, retryDelay: 20 });
     const enqueued = await pgqueue.enqueueMany(
       database.db,
       spec,

@@ -5,8 +5,7 @@ import { defineJob } from "../../src/tasks/define.ts";
 import type { Duration } from "../../src/tasks/duration.ts";
 import type { JobSpec } from "../../src/tasks/spec.ts";
 
-export const { tasks, queues } = pgqueueTables();
-export const pgqueue = createPgqueue({ tasks, queues });
+export const pgqueue = createPgqueue(pgqueueTables());
 
 const payload = v.object({
   kind: v.picklist([

@@ -3,14 +3,17 @@ export interface Block {
   readonly language: string;
   /** From a first line such as `// schema.ts`. */
   readonly name: string | undefined;
+  /** The chapter, of the second level, that it stands in. */
+  readonly chapter: string | undefined;
   readonly text: string;
 }
 
 export function blocksOf(markdown: string): Block[] {
   const fenced = /^```(\w*)[^\n]*\n(.*?)^```$/gms;
-  return [...markdown.matchAll(fenced)].map(([, language = "", text = ""]) => ({
+  return [...markdown.matchAll(fenced)].map(({ index, 1: language = "", 2: text = "" }) => ({
     language,
-    name: /^\/\/ (\S+\.ts)\n/.exec(text)?.[1],
+    name: /^\/\/ (\S+\.(?:ts|json))\n/.exec(text)?.[1],
+    chapter: [...markdown.slice(0, index).matchAll(/^## (.+)$/gm)].at(-1)?.[1],
     text,
   }));
 }

@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
-import { blocksOf, commandsOf, importsOf, installedBy } from "./blocks.ts";
+import { type Block, blocksOf, commandsOf, importsOf, installedBy } from "./blocks.ts";
 import { Project } from "./project.ts";
 
 const patience = 60_000;
@@ -13,6 +13,10 @@ const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8
 const blocks = blocksOf(readme);
 const commands = commandsOf(blocks);
 const programs = blocks.filter(({ language }) => language === "ts");
+/** A chapter whose files go over those of the rest: it shows a change of the project. */
+const isOverlay = ({ chapter }: Block) => chapter === "Your own columns";
+const base = programs.filter((block) => !isOverlay(block));
+const overlay = programs.filter(isOverlay);
 const installed = commands.flatMap(installedBy);
 
 /** The command as the README has it; a reader could not run another. */
@@ -22,12 +26,17 @@ function command(text: string): string {
 }
 
 describe("the README's blocks", () => {
-  test("are TypeScript with a file name each, or commands", () => {
+  test("are TypeScript with a file name each, or commands, or the compiler's settings", () => {
     expect(programs.length).toBeGreaterThan(10);
-    expect(blocks.filter(({ language }) => language !== "ts" && language !== "sh")).toEqual([]);
-    const names = programs.map(({ name }) => name);
-    expect(names).not.toContain(undefined);
-    expect(new Set(names).size).toBe(names.length);
+    expect(blocks.filter(({ language }) => language !== "ts" && language !== "sh")).toEqual([
+      expect.objectContaining({ language: "jsonc", name: "tsconfig.json" }),
+    ]);
+    for (const part of [base, overlay]) {
+      const names = part.map(({ name }) => name);
+      expect(names).not.toContain(undefined);
+      expect(new Set(names).size).toBe(names.length);
+    }
+    expect(overlay.map(({ name }) => name)).toEqual(["schema.ts", "tenants.ts"]);
   });
 
   test("import only what the README installs", () => {
@@ -65,7 +74,9 @@ describe("a project made from the README", { timeout: patience }, () => {
 
   beforeAll(async () => {
     project = await Project.create(installed.filter((name) => name !== "pgqueue"));
-    for (const { name, text } of programs) await project.write(name!, text);
+    for (const { name, text } of base) await project.write(name!, text);
+    const settings = blocks.find(({ name }) => name === "tsconfig.json");
+    await project.write("tsconfig.json", settings!.text);
     database = await createDatabase();
     env = { DATABASE_URL: database.url };
   });
@@ -80,22 +91,17 @@ describe("a project made from the README", { timeout: patience }, () => {
     return output;
   };
 
+  /** Runs a script of the reader's. */
+  const script = async (text: string): Promise<string> => {
+    await project.write("script.ts", text);
+    return succeed("npx tsx script.ts");
+  };
+
   test("compiles", async () => {
-    const compiler = join(process.cwd(), "node_modules");
-    const compilerOptions = {
-      target: "es2024",
-      module: "nodenext",
-      strict: true,
-      noUncheckedIndexedAccess: true,
-      skipLibCheck: true,
-      noEmit: true,
-      allowImportingTsExtensions: true,
-      typeRoots: [join(compiler, "@types")],
-      types: ["node"],
-    };
-    await project.write("tsconfig.json", JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-    const files = await succeed(`${join(compiler, ".bin", "tsc")} -p . --listFiles`);
-    for (const { name } of programs) expect(files).toContain(join(project.folder, name!));
+    expect(readme).toContain("`npx tsc` checks");
+    await succeed("npx tsc");
+    const files = await succeed("npx tsc --noUncheckedIndexedAccess --exactOptionalPropertyTypes --listFiles");
+    for (const { name } of base) expect(files).toContain(join(project.folder, name!));
   });
 
   test("gets the tables by drizzle-kit", async () => {
@@ -119,8 +125,8 @@ describe("a project made from the README", { timeout: patience }, () => {
       { queue: "send-receipt", status: "pending", payload: { orderId: 1, to: "ada@example.com" } },
     ]);
 
-    command("npx tsx worker.ts");
-    const worker = spawn(process.execPath, ["--import", "tsx", "worker.ts"], {
+    const [, ...words] = command("node --import tsx worker.ts").split(" ");
+    const worker = spawn(process.execPath, words, {
       cwd: project.folder,
       env: project.environment(env),
     });
@@ -131,7 +137,7 @@ describe("a project made from the README", { timeout: patience }, () => {
     worker.stderr.on("data", (text) => {
       output += text;
     });
-    const [, printed = ""] = /The worker prints `(.+)`/.exec(readme)!;
+    const [, printed = ""] = /The worker prints `(.+?)`/.exec(readme)!;
     try {
       await vi.waitFor(() => expect(output).toContain(printed), { timeout: patience });
       await vi.waitFor(async () => {
@@ -150,7 +156,7 @@ describe("a project made from the README", { timeout: patience }, () => {
   });
 
   test("passes its unit test", async () => {
-    expect(await succeed(command("npx vitest run"), { NO_COLOR: "1" })).toMatch(/Tests\s+1 passed \(1\)/);
+    expect(await succeed(command("npx vitest run"), { NO_COLOR: "1" })).toMatch(/Tests\s+2 passed \(2\)/);
   });
 
   test("deletes old jobs", async () => {
@@ -159,10 +165,83 @@ describe("a project made from the README", { timeout: patience }, () => {
     expect(await database.client`select id from pgqueue_tasks`).toEqual([{ id: "2" }]);
   });
 
+  test("delays the first run of a ticker, once", async () => {
+    await script(`
+      import { db } from "./db.ts";
+      import { startSyncAt } from "./first-run.ts";
+      await startSyncAt(new Date("2100-01-01T06:00:00Z"));
+      await startSyncAt(new Date("2200-01-01T06:00:00Z"));
+      await db.$client.end();`);
+    const rows = await database.client`select status, run_at from pgqueue_tasks where queue = 'sync-prices'`;
+    expect(rows.map((row) => ({ ...row, run_at: new Date(row.run_at) }))).toEqual([
+      { status: "pending", run_at: new Date("2100-01-01T06:00:00Z") },
+    ]);
+  });
+
+  test("repairs a failed payment at its next delivery", async () => {
+    const [prefix, suffix] = [
+      `import { db } from "./db.ts"; import { onWebhook } from "./webhook.ts";`,
+      `await db.$client.end();`,
+    ];
+    await script(`${prefix} await onWebhook({ event: "evt_1", cents: 1 }); ${suffix}`);
+    await database.client`update pgqueue_tasks set status = 'failed' where queue = 'record-payment'`;
+    await script(`${prefix} await onWebhook({ event: "evt_1", cents: 2 }); ${suffix}`);
+    expect(
+      await database.client`select status, payload, hash from pgqueue_tasks where queue = 'record-payment'`,
+    ).toEqual([{ status: "pending", payload: { event: "evt_1", cents: 2 }, hash: "evt_1" }]);
+  });
+
+  test("is told of a failed run, and of a task that no worker takes", async () => {
+    const output = await script(`
+      import { createWorker, defineJob } from "pgqueue";
+      import * as v from "valibot";
+      import { db } from "./db.ts";
+      import { pgqueue } from "./queue.ts";
+      const flaky = defineJob({ queue: "flaky", payload: v.object({}) });
+      await pgqueue.enqueue(db, flaky, {});
+      const [due] = (await pgqueue.stats(db)).filter(({ queue }) => queue === "flaky");
+      console.log("due:", due.due);
+      const worker = createWorker({ db, pgqueue });
+      worker.register(flaky, () => { throw new Error("my bug"); });
+      await worker.drain();
+      await db.$client.end();`);
+    expect(output).toContain("due: 1");
+    const [, printed = ""] = /`(pgqueue: task .+?)`/.exec(readme)!;
+    expect(output.replace(/task \d+/, "task 15")).toContain(printed);
+  });
+
   test("does without drizzle-kit", async () => {
     const other = await createDatabase();
     for (let start = 1; start <= 2; start++) await succeed("npx tsx migrate.ts", { DATABASE_URL: other.url });
     expect(await other.client`select * from pgqueue_tasks`).toEqual([]);
     await other.end();
+  });
+
+  test("gets a column of its own once there are rows", async () => {
+    for (const { name, text } of overlay) await project.write(name!, text);
+    await project.write(
+      "script.ts",
+      `import { createWorker } from "pgqueue";
+      import { db } from "./db.ts";
+      import { registerHandlers } from "./handlers.ts";
+      import { pgqueue } from "./queue.ts";
+      import { enqueueFor, registerReports, tasksOf } from "./tenants.ts";
+      const worker = createWorker({ db, pgqueue });
+      registerReports(worker);
+      registerHandlers(worker, { send: async () => {} });
+      await enqueueFor("acme", 70, "ada@example.com");
+      await worker.drain();
+      console.log((await tasksOf("acme")).map((task) => task.queue).sort().join());
+      await db.$client.end();`,
+    );
+    await succeed("npx tsc --noUncheckedIndexedAccess --exactOptionalPropertyTypes");
+    await succeed("npx drizzle-kit generate");
+    await succeed("npx drizzle-kit migrate");
+    const [row] = await database.client`select count(*)::int, min(tenant), max(tenant) from pgqueue_tasks`;
+    expect(row).toEqual({ count: expect.any(Number), min: "main", max: "main" });
+    expect(row!.count).toBeGreaterThan(1);
+    const output = await succeed("npx tsx script.ts");
+    expect(output).toContain("page 1 for acme");
+    expect(output).toContain("report,send-receipt");
   });
 });

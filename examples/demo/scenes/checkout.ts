@@ -24,7 +24,7 @@ export async function checkout(db: Db, outcomes: Outcomes): Promise<void> {
       say(`order ${orderId} of ${cart.email} is committed, and task ${taskId} with it`);
     } catch (error) {
       if (!(error instanceof CardDeclined)) throw error;
-      say(`the card of ${cart.email} is declined: order and task are rolled back`);
+      say(`the card of ${cart.email} is declined: order and task are rolled back; their numbers stay used up`);
     }
   }
   await outcomes.reach(6, sendReceipt, "done");
