@@ -15,6 +15,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/postgres/global-setup.ts"],
     pool: "forks",
+    // Most tests wait for Postgres, so one worker a core leaves the cores idle.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 60_000,
     typecheck: {

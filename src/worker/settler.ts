@@ -74,7 +74,10 @@ export class Settler {
   }
 
   async #flush(): Promise<void> {
-    while (this.#gathered.length > 0) await this.#write(this.#gathered.splice(0, largestBatch));
+    while (this.#gathered.length > 0) {
+      const batch = this.#gathered.splice(0, largestBatch).filter((settlement) => this.#open.has(settlement));
+      if (batch.length > 0) await this.#write(batch);
+    }
     this.#isFlushing = false;
   }
 

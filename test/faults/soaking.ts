@@ -96,7 +96,10 @@ class Soak {
     return { offenders, tasks: row!.tasks, runs: row!.runs, faults: { ...this.#faults } };
   }
 
-  /** Spreads the tasks over most of the time. A batch whose answer was lost is sent again: hashes keep it from doubling. */
+  /**
+   * Spreads the tasks over most of the time. An enqueue whose answer was lost is sent again: hashes keep it from doubling.
+   * One by one, since a batch takes a transaction, in which postgres.js 3.4.9 may end the process when the server dies.
+   */
   async #enqueue(): Promise<void> {
     const { duration, tasks } = this.#options;
     const spec = workSpec(work);
@@ -106,7 +109,9 @@ class Soak {
       const count = Math.min(due - this.#enqueued, 1 + Math.floor(this.#random() * 200));
       if (count > 0) {
         const items = Array.from({ length: count }, (_, i) => this.#newTask(this.#enqueued + i));
-        await this.#untilDone(() => pgqueue.enqueueMany(db, spec, items));
+        await Promise.all(
+          items.map(({ payload, ...options }) => this.#untilDone(() => pgqueue.enqueue(db, spec, payload, options))),
+        );
         this.#enqueued += count;
       } else {
         await rest(20);
