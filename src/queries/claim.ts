@@ -23,6 +23,8 @@ export interface ClaimOptions {
    * the process dies before, `reap` gives the attempt back. Default true.
    */
   started?: boolean | undefined;
+  /** With false, tasks whose last try was ended by `reap` are left out. Default true. */
+  crashed?: boolean | undefined;
 }
 
 const claimOptions = v.strictObject({
@@ -31,6 +33,7 @@ const claimOptions = v.strictObject({
   where: v.optional(v.unknown()),
   token: v.optional(v.string()),
   started: v.optional(v.boolean()),
+  crashed: v.optional(v.boolean()),
 });
 
 /**
@@ -44,7 +47,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
   checkOptions("claim", claimOptions, options);
   if (options.token !== undefined) checkToken("claim.token", options.token);
   const { tasks, queues, extra } = binding;
-  const { limit, workerId = null, where, token, started = true } = options;
+  const { limit, workerId = null, where, token, started = true, crashed = true } = options;
   const handle = primary("claim", db);
 
   const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
@@ -52,11 +55,12 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
       select 1 from ${queues} where ${queues.queue} = ${spec.queue} and ${queues.pausedAt} is not null
     ) then 0 else ${limit}::int end as room`);
   const picked = handle.$with("picked", { id: sql<number>`id` }).as(sql`
-    select due.id from unnest('{0,1,2,3,4,5,6,7,8,9}'::int[]) as level
+    select due.id from unnest('{0,1,2,3,4,5,6,7,8,9}'::int[]) as levels(level)
     cross join lateral (
       select ${tasks.id} from ${tasks}
-      where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = level
+      where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = levels.level
         and ${tasks.runAt} <= ${statementTime} ${where ? sql`and (${where})` : sql``}
+        ${crashed ? sql`` : sql`and not ${lastTryWasReaped(binding, 1)}`}
       order by ${tasks.runAt}, ${tasks.id} limit ${limit}::int
       for no key update skip locked
     ) as due
@@ -89,15 +93,20 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         payload: tasks.payload,
         token: tasks.claimToken,
         claims: tasks.claims,
-        crashed: lastRunWasReaped(binding).as("crashed"),
+        crashed: lastTryWasReaped(binding, 2).as("crashed"),
         columns: ownColumns(extra),
       }),
   );
 }
 
-/** Only `reap` records the error without a stack; a handler that throws the reason of its signal has one. */
-function lastRunWasReaped({ tasks }: Binding): SQL<boolean> {
-  return sql<boolean>`coalesce(${tasks.attempt} > 1
+/**
+ * Whether the try before was ended by `reap`. Only `reap` records the error without a stack; a handler that throws the
+ * reason of its signal has one.
+ *
+ * @param tries how many are charged at least, if there was a try before
+ */
+function lastTryWasReaped({ tasks }: Binding, tries: 1 | 2): SQL<boolean> {
+  return sql<boolean>`coalesce(${tasks.attempt} >= ${sql.raw(String(tries))}
     and ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
 }
 

@@ -29,7 +29,7 @@ export interface Claimed<Payload = unknown, Columns = {}> {
 }
 
 /** The parts of a claim that prove it. */
-export type Claim = Pick<Claimed, "id" | "queue" | "token" | "claims">;
+export type Claim = Pick<Claimed, "id" | "queue" | "key" | "token" | "claims">;
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

@@ -4,6 +4,7 @@ import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { moment, statementTime } from "./clock.ts";
 import { columnText, columnType } from "./column-text.ts";
+import { databaseError } from "./database-error.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { extraValues, insertTasks } from "./insertion.ts";
@@ -53,7 +54,7 @@ export async function enqueueMany(
   const isOneStatement = chunks.length <= 1 && rowOfHash.size === 0;
   await (isOneStatement || isTransaction(handle)
     ? insertAll(handle)
-    : handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb)));
+    : throughConflicts(rows, () => handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb))));
 
   const answered = new Set<Row>();
   return rowOfItem.map((row) => {
@@ -64,6 +65,19 @@ export async function enqueueMany(
     }
     return row.hash === null ? enqueued : { ...enqueued, deduplicated: true };
   });
+}
+
+/** A transaction of our own that met another in a deadlock was undone, and is begun again. */
+async function throughConflicts(rows: readonly Row[], run: () => Promise<void>): Promise<void> {
+  for (let round = 1; ; round++) {
+    try {
+      return await run();
+    } catch (error) {
+      const { code } = databaseError(error);
+      if (round === mostRounds || (code !== "40P01" && code !== "40001")) throw error;
+      for (const row of rows) delete row.enqueued;
+    }
+  }
 }
 
 /** All callers insert their hashes in the same order, so that overlapping batches wait for each other without a deadlock. */
@@ -111,26 +125,26 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   const document = `[${rows.map((row) => row.json).join(",")}]`;
   const values: Record<string, SQL> = {
     queue: sql`${spec.queue}::text`,
-    hash: sql`item ->> 'hash'`,
-    hashHeld: sql`item ->> 'hash' is not null`,
-    payload: sql`item -> 'payload'`,
-    runAt: sql`coalesce((item ->> 'runAt')::timestamptz,
-      ${statementTime} + (item ->> 'delay')::float8 * interval '1 millisecond')`,
+    hash: sql`source.item ->> 'hash'`,
+    hashHeld: sql`source.item ->> 'hash' is not null`,
+    payload: sql`source.item -> 'payload'`,
+    runAt: sql`coalesce((source.item ->> 'runAt')::timestamptz,
+      ${statementTime} + (source.item ->> 'delay')::float8 * interval '1 millisecond')`,
     createdAt: statementTime,
-    priority: sql`(item ->> 'priority')::smallint`,
-    maxRetries: sql`(item ->> 'maxRetries')::smallint`,
-    meta: sql`nullif(item -> 'meta', 'null')`,
+    priority: sql`(source.item ->> 'priority')::smallint`,
+    maxRetries: sql`(source.item ->> 'maxRetries')::smallint`,
+    meta: sql`nullif(source.item -> 'meta', 'null')`,
   };
   for (const name of rows[0]?.extra ?? []) {
-    values[name] = sql`(item -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
+    values[name] = sql`(source.item -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
   }
   // The offset keeps Postgres from a hash join, which reads all hashes of the queue to look up these few.
   const isNew = sql`not exists (select 1 from ${tasks} as holder
-    where holder.queue = ${spec.queue}::text and holder.hash = item ->> 'hash' and holder.hash_held offset 0)`;
+    where holder.queue = ${spec.queue}::text and holder.hash = source.item ->> 'hash' and holder.hash_held offset 0)`;
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
     left join announced on true
     ${spec.dedup === "retained" ? sql`where ${isNew}` : sql``}
-    order by position`;
+    order by source.position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
   const inserted = await insertTasks(binding, handle.with(announced), values, {
     source,

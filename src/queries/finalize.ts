@@ -34,12 +34,12 @@ export function finalize(
   const handle = primary("finalize", db);
 
   const columns = sql`
-      doc ->> 'status' as status, (doc ->> 'attempt')::int as attempt,
-      (doc ->> 'releasesHash')::boolean as releases_hash, (doc ->> 'succeeded')::boolean as succeeded,
-      doc -> 'payload' as payload, doc -> 'output' as output,
-      (doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime)}) as failure,
+      docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
+      (docs.doc ->> 'releasesHash')::boolean as releases_hash, (docs.doc ->> 'succeeded')::boolean as succeeded,
+      docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
+      (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime)}) as failure,
       ${statementTime} as at,
-      ${statementTime} + (doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
+      ${statementTime} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
   const rows = held(binding, handle, spec, document, { columns, wait });
 
   return statement(

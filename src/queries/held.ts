@@ -24,8 +24,8 @@ export function documentOf(members: readonly string[]): string {
  * `jsonb_typeof` lets the planner expect one element where it would expect a hundred, and so look each id up by primary
  * key whatever the statistics say; with a hundred it reads a table of some ten thousand rows from end to end.
  *
- * @param document `documentOf` members that start with `fence`; `doc` in `columns`
- * @param columns what else to select of each, for example `doc ->> 'status' as status`
+ * @param document `documentOf` members that start with `fence`; `docs.doc` in `columns`
+ * @param columns what else to select of each, for example `docs.doc ->> 'status' as status`
  */
 export function held(
   { tasks }: Binding,
@@ -36,10 +36,10 @@ export function held(
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
-    from jsonb_array_elements(${document}::text::jsonb) as doc
-    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (doc ->> 'id')::bigint
-      and ${tasks.claimToken} = (doc ->> 'token')::uuid and ${tasks.claims} = (doc ->> 'claims')::int
-    where jsonb_typeof(doc) = 'object'
+    from jsonb_array_elements(${document}::text::jsonb) as docs(doc)
+    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (docs.doc ->> 'id')::bigint
+      and ${tasks.claimToken} = (docs.doc ->> 'token')::uuid and ${tasks.claims} = (docs.doc ->> 'claims')::int
+    where jsonb_typeof(docs.doc) = 'object'
     for no key update of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
 }
 
@@ -53,7 +53,13 @@ export function isHeld({ tasks }: Binding, spec: Spec): SQL {
  *
  * @throws OptionsError when a task is of another queue, was not claimed, or is named twice.
  */
-export function checkClaims(call: string, list: string, spec: Spec, given: Claim | readonly Claim[]): readonly Claim[] {
+export function checkClaims(
+  call: string,
+  list: string,
+  spec: Spec,
+  given: Claim | readonly Claim[],
+  { repeats = false } = {},
+): readonly Claim[] {
   checkSpec(call, spec);
   const claims: readonly Claim[] = Array.isArray(given) ? given : [given];
   const ids = new Set<number>();
@@ -64,7 +70,10 @@ export function checkClaims(call: string, list: string, spec: Spec, given: Claim
     }
     checkToken(`${field}.token`, claim.token);
     if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);
-    if (ids.has(claim.id)) throw new OptionsError(`${field}.id`, claim.id, "each task once");
+    const key = spec.kind === "ticker" ? spec.key : null;
+    if ((claim.key ?? null) !== key)
+      throw new OptionsError(`${field}.key`, claim.key, key === null ? "a job" : `"${key}"`);
+    if (!repeats && ids.has(claim.id)) throw new OptionsError(`${field}.id`, claim.id, "each task once");
     ids.add(claim.id);
   }
   return claims;

@@ -3,7 +3,7 @@ import { ConflictError } from "../errors.ts";
 import { encodePayload } from "../tasks/payload.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { checkSpec } from "./of-spec.ts";
+import { checkSpec, ofSpec } from "./of-spec.ts";
 import { type Db, primary } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
 import { checkTaskId } from "./task-id.ts";
@@ -21,7 +21,7 @@ export async function replacePayload(
   const { json } = encodePayload(spec, payload);
   const { tasks } = binding;
   const handle = primary("replacePayload", db);
-  const isTask = sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = ${id}`;
+  const isTask = sql`${ofSpec(binding, spec)} and ${tasks.id} = ${id}`;
 
   const [replaced] = await handle
     .update(tasks)

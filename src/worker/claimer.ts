@@ -22,14 +22,14 @@ export class Claimer {
     this.#registration = registration;
   }
 
-  async claim(limit: number): Promise<{ tasks: Claimed[]; sentAt: number }> {
+  async claim(limit: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
     const { db, pgqueue, workerId } = this.#host;
     const { spec } = this.#registration;
     if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
     const token = newClaimToken();
     const sentAt = performance.now();
     try {
-      return { tasks: await pgqueue.claim(db, spec, { limit, workerId, token, started: false }), sentAt };
+      return { tasks: await pgqueue.claim(db, spec, { ...options, limit, workerId, token, started: false }), sentAt };
     } catch (error) {
       if (isCut(error)) {
         this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });

@@ -1,4 +1,4 @@
-import { isConflict } from "./fault.ts";
+import { isConflict, isUniqueViolation } from "./fault.ts";
 import { pause } from "./pause.ts";
 
 const mostTries = 20;
@@ -13,7 +13,7 @@ export async function throughConflicts<T>(closing: AbortSignal, action: () => Pr
     try {
       return await action();
     } catch (error) {
-      if (!isConflict(error) || tries === mostTries || closing.aborted) throw error;
+      if (!(isConflict(error) || isUniqueViolation(error)) || tries === mostTries || closing.aborted) throw error;
       await pause(Math.random() * longestPause, closing);
     }
   }

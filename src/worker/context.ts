@@ -3,7 +3,12 @@ import { milliseconds } from "../tasks/duration.ts";
 import type { Result } from "../tasks/result.ts";
 import type { Context } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
+import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
+
+// Two extensions at once skip each other's lock, which is over in a moment.
+const mostTries = 20;
+const pauseBetweenTries = 25;
 
 /** What a handler works with. `changes` tells what a result keeps of the payload. */
 export function contextOf(
@@ -18,16 +23,19 @@ export function contextOf(
     workerId,
     extendLease: async (duration = spec.leaseDuration) => {
       const length = milliseconds("extendLease.duration", duration, 1);
-      const sentAt = performance.now();
-      const [extended] = await pgqueue.extendLease(db, spec, task, length);
-      if (extended) return lease.extend(sentAt, length);
-      const [held] = await pgqueue.heldBy(db, spec, [task]);
-      if (held?.holding === "busy") {
-        throw new ConflictError(`the lease of task ${task.id} was not extended: an open transaction holds its row`);
+      for (let tries = 1; tries <= mostTries; tries++) {
+        const sentAt = performance.now();
+        const [extended] = await pgqueue.extendLease(db, spec, task, length);
+        if (extended) return lease.extend(sentAt, length);
+        const [held] = await pgqueue.heldBy(db, spec, [task]);
+        if (held?.holding !== "busy") {
+          const stale = new StaleClaimError(spec.queue, task.id);
+          lease.abort(stale);
+          throw stale;
+        }
+        await pause(pauseBetweenTries, lease.signal);
       }
-      const stale = new StaleClaimError(spec.queue, task.id);
-      lease.abort(stale);
-      throw stale;
+      throw new ConflictError(`the lease of task ${task.id} was not extended: an open transaction holds its row`);
     },
     finalize: async (tx, result) => {
       await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes(result) });

@@ -1,11 +1,11 @@
 import { TimeoutError } from "../errors.ts";
 import { Claimer } from "./claimer.ts";
 import type { Host, Registration } from "./host.ts";
-import { Lane } from "./lane.ts";
 import { keepListening } from "./listener.ts";
 import { endsWithin } from "./pause.ts";
 import { Poller } from "./poller.ts";
 import { prepare } from "./prepare.ts";
+import { Quarantine } from "./quarantine.ts";
 import { keepReaping } from "./reaper.ts";
 import { Runner } from "./runner.ts";
 import { Settler } from "./settler.ts";
@@ -42,8 +42,10 @@ export class Engine {
     this.#registrations = registrations;
     this.#settings = settings;
     this.#slots = new Slots(settings.concurrency);
-    const suspects = new Lane();
-    this.#pipelines = registrations.map((registration) => this.#pipeline(registration, suspects));
+    const quarantine = new Quarantine(() => {
+      for (const { poller } of this.#pipelines) poller.wakeForSuspects();
+    });
+    this.#pipelines = registrations.map((registration) => this.#pipeline(registration, quarantine));
   }
 
   async start(): Promise<void> {
@@ -72,16 +74,17 @@ export class Engine {
     const ended = this.#ended();
     if (await endsWithin(timeout, ended)) return;
     for (const { runner } of this.#pipelines) runner.abort(new TimeoutError("stop", timeout));
-    const grace = Math.max(...this.#registrations.map(({ spec }) => spec.finalizeBuffer));
+    const atWork = this.#pipelines.filter(({ runner, settler }) => runner.working.length > 0 || !settler.isIdle);
+    const grace = Math.max(0, ...atWork.map(({ registration }) => registration.spec.finalizeBuffer));
     if (!(await endsWithin(grace, ended))) this.#abandon();
   }
 
-  #pipeline(registration: Registration, suspects: Lane): Pipeline {
+  #pipeline(registration: Registration, quarantine: Quarantine): Pipeline {
     const slots = this.#slots;
     const claimer = new Claimer(this.#host, registration);
     const settler = new Settler(this.#host, registration, (delay) => poller.expect(delay));
-    const runner = new Runner(this.#host, registration, { slots, suspects, settler });
-    const poller = new Poller(this.#host, registration, { claimer, runner, slots });
+    const runner = new Runner(this.#host, registration, { slots, quarantine, settler });
+    const poller = new Poller(this.#host, registration, { claimer, runner, slots, quarantine });
     return { registration, claimer, settler, runner, poller };
   }
 

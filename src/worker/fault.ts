@@ -5,6 +5,7 @@ const deadlock = "40P01";
 const uniqueViolation = "23505";
 const readOnlyTransaction = "25006";
 const queryCanceled = "57014";
+const lockNotAvailable = "55P03";
 
 // Connection exceptions, insufficient resources, and the server going down or coming up.
 const outageState = /^(08|53|57P0)/;
@@ -34,14 +35,19 @@ const cutMessage = /connection (terminated|ended|closed)|client has encountered 
 /** The statement met a concurrent one and did nothing: send it again. */
 export function isConflict(error: unknown): boolean {
   const { code } = databaseError(error);
-  return code === serializationFailure || code === deadlock || code === uniqueViolation;
+  return code === serializationFailure || code === deadlock;
+}
+
+/** Another row has what this one would have had. */
+export function isUniqueViolation(error: unknown): boolean {
+  return databaseError(error).code === uniqueViolation;
 }
 
 /** The server is away, overloaded or read-only for now: the same statement may succeed later. */
 export function isOutage(error: unknown): boolean {
   if (lossOf(error)) return true;
   const { code = "" } = databaseError(error);
-  return outageState.test(code) || code === readOnlyTransaction || code === queryCanceled;
+  return outageState.test(code) || [readOnlyTransaction, queryCanceled, lockNotAvailable].includes(code);
 }
 
 /** Whether the statement may have been committed all the same: the connection ended before its answer came. */

@@ -2,23 +2,32 @@ import { Agenda } from "./agenda.ts";
 import { Backoff } from "./backoff.ts";
 import type { Claimer } from "./claimer.ts";
 import { throughConflicts } from "./conflict.ts";
-import { isConflict, isOutage } from "./fault.ts";
+import { isConflict, isOutage, isUniqueViolation } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
+import type { Quarantine } from "./quarantine.ts";
 import type { Runner } from "./runner.ts";
 import type { Slots } from "./slots.ts";
 import { Wake } from "./wake.ts";
+
+interface Parts {
+  readonly claimer: Claimer;
+  readonly runner: Runner;
+  readonly slots: Slots;
+  readonly quarantine: Quarantine;
+}
 
 /** Feeds the runner of one spec: claims until nothing is due, then waits to be woken or for the poll interval. */
 export class Poller {
   readonly #host: Host;
   readonly #registration: Registration;
-  readonly #parts: { claimer: Claimer; runner: Runner; slots: Slots };
+  readonly #parts: Parts;
   readonly #wake = new Wake();
   readonly #backoff = new Backoff();
   readonly #agenda = new Agenda();
   #late = 0;
+  #hasSuspects = false;
 
-  constructor(host: Host, registration: Registration, parts: { claimer: Claimer; runner: Runner; slots: Slots }) {
+  constructor(host: Host, registration: Registration, parts: Parts) {
     this.#host = host;
     this.#registration = registration;
     this.#parts = parts;
@@ -27,6 +36,11 @@ export class Poller {
   /** Something may be due. */
   wake(): void {
     this.#wake.call();
+  }
+
+  /** Suspects that were left out, or given back, may begin. */
+  wakeForSuspects(): void {
+    if (this.#hasSuspects) this.wake();
   }
 
   /** Something will be due in so many milliseconds. */
@@ -43,7 +57,7 @@ export class Poller {
         this.#backoff.reset();
       } catch (error) {
         this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
-        if (isOutage(error) || isConflict(error)) {
+        if (isOutage(error) || isConflict(error) || isUniqueViolation(error)) {
           await this.#backoff.wait(closing);
           continue;
         }
@@ -75,17 +89,20 @@ export class Poller {
    * claim may be short because rows changed under it.
    */
   async take(): Promise<number> {
-    const { claimer, runner, slots } = this.#parts;
+    const { claimer, runner, slots, quarantine } = this.#parts;
     const taken = await slots.take(this.#registration.spec.kind === "ticker" ? 1 : mostAtOnce);
     let used = 0;
     try {
       if (taken === 0) return 0;
-      const { tasks, sentAt } = await throughConflicts(this.#host.closing, () => claimer.claim(taken));
+      const { tasks, sentAt } = await throughConflicts(this.#host.closing, () =>
+        claimer.claim(taken, { crashed: quarantine.isFree }),
+      );
       if (this.#host.closing.aborted) {
         await claimer.release(tasks);
         return 0;
       }
       for (const task of tasks) runner.start(task, sentAt);
+      this.#hasSuspects = !quarantine.isFree;
       used = tasks.length;
       return used;
     } finally {

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { SchemaError } from "../errors.ts";
 import { primary } from "../queries/statement.ts";
 import { Backoff } from "./backoff.ts";
 import { throughConflicts } from "./conflict.ts";
@@ -11,9 +12,10 @@ export async function prepare(host: Host, registrations: readonly Registration[]
   while (!host.closing.aborted) {
     try {
       await checkIsolation(host);
-      for (const registration of registrations) await prepareSpec(host, registration);
+      for (const registration of registrations) if (!host.closing.aborted) await prepareSpec(host, registration);
       return;
     } catch (error) {
+      if (host.closing.aborted) return;
       if (!isOutage(error)) throw error;
       host.report({ type: "error", during: "start", error });
       await backoff.wait(host.closing);
@@ -30,9 +32,15 @@ async function checkIsolation({ db, report }: Host): Promise<void> {
   report({ type: "warning", message });
 }
 
-async function prepareSpec({ db, pgqueue, closing }: Host, { spec }: Registration): Promise<void> {
+async function prepareSpec({ db, pgqueue, closing, report }: Host, { spec }: Registration): Promise<void> {
   await throughConflicts(closing, async () => {
     if (spec.kind === "ticker") await pgqueue.upsertTicker(db, spec);
-    await pgqueue.reap(db, spec);
   });
+  try {
+    await throughConflicts(closing, async () => await pgqueue.reap(db, spec));
+  } catch (error) {
+    // A row that a trigger or constraint of the user's refuses to have reaped is no reason not to run the others.
+    if (error instanceof SchemaError || isOutage(error)) throw error;
+    report({ type: "error", during: "reap", queue: spec.queue, error });
+  }
 }

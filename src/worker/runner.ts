@@ -8,17 +8,17 @@ import { contextOf } from "./context.ts";
 import type { Job } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
-import type { Lane } from "./lane.ts";
 import { Lease } from "./lease.ts";
 import { watchPayload } from "./payload-change.ts";
+import type { Quarantine } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
+import { nextTurn } from "./turn.ts";
 
 interface Shared {
   readonly slots: Slots;
-  /** For tasks whose last run was ended by the reaper: a deadly one must take nobody with it again. */
-  readonly suspects: Lane;
+  readonly quarantine: Quarantine;
   readonly settler: Settler;
 }
 
@@ -64,32 +64,22 @@ export class Runner {
   }
 
   async #pass(run: Run): Promise<void> {
-    const { slots, suspects } = this.#shared;
+    const { slots, quarantine } = this.#shared;
     const { task, lease } = run;
     lease.watch();
-    const leave = task.crashed ? await suspects.enter(AbortSignal.any([this.#host.closing, lease.signal])) : undefined;
-    const quarantine = leave && setTimeout(leave, quarantineOf(task));
+    const leave = task.crashed ? quarantine.enter(quarantineOf(task)) : undefined;
     try {
-      if (leave) await this.#renew(run);
-      if (await this.#mayBegin(run)) await this.#work(run);
-      else await this.#release(run);
+      if (task.crashed && !leave) await this.#release(run);
+      else if (await this.#mayBegin(run)) await this.#work(run);
+      else await this.#comeLate(run);
     } catch (error) {
       this.#report("begin", task, error);
     } finally {
-      clearTimeout(quarantine);
       leave?.();
       lease.release();
       this.#runs.delete(run);
       slots.give(1);
     }
-  }
-
-  /** The wait for its turn is not taken from what a suspect has for its work: it would run out of time, and be charged. */
-  async #renew({ task, lease }: Run): Promise<void> {
-    const { spec } = this.#registration;
-    const sentAt = performance.now();
-    const extended = await this.#host.pgqueue.extendLease(this.#host.db, spec, task);
-    if (extended.length > 0) lease.extend(sentAt, spec.leaseDuration);
   }
 
   async #mayBegin(run: Run): Promise<boolean> {
@@ -101,10 +91,14 @@ export class Runner {
     return isMarked && isWanted();
   }
 
+  async #comeLate(run: Run): Promise<void> {
+    if (!this.#host.closing.aborted) this.#late++;
+    await this.#release(run);
+  }
+
   async #release(run: Run): Promise<void> {
-    const { db, pgqueue, closing } = this.#host;
+    const { db, pgqueue } = this.#host;
     const { spec } = this.#registration;
-    if (!closing.aborted && !run.task.crashed) this.#late++;
     try {
       await insist(this.#host, spec, run, () => pgqueue.release(db, spec, run.task));
     } catch (error) {
@@ -116,7 +110,10 @@ export class Runner {
     run.beganAt = performance.now();
     this.#begun++;
     const outcome = await this.#outcomeOf(run);
-    this.#shared.settler.settle(run, outcome, performance.now() - run.beganAt);
+    const duration = performance.now() - run.beganAt;
+    // The handler may have ended because a connection of this very pool broke.
+    await nextTurn();
+    this.#shared.settler.settle(run, outcome, duration);
   }
 
   async #outcomeOf(run: Run): Promise<Outcome> {
@@ -168,8 +165,8 @@ export class Runner {
 }
 
 /**
- * How long a suspect has to run without killing the process before the next one may begin beside it: longer with each
- * try, so that those which fell beside a deadly one are kept from it in the end.
+ * How long a suspect runs without killing the process before the next one may begin beside it: longer with each try, so
+ * that those which fell beside a deadly one are kept from it in the end.
  */
 function quarantineOf({ attempt }: Claimed): number {
   return Math.min(1_000 * 5 ** (attempt - 2), 60_000);

@@ -59,9 +59,13 @@ export class Settler {
     }
   }
 
+  get isIdle(): boolean {
+    return this.#open.size === 0;
+  }
+
   /** Resolves when every outcome is written or given up. */
   idle(): Promise<void> {
-    if (this.#open.size === 0) return Promise.resolve();
+    if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -74,11 +78,14 @@ export class Settler {
   }
 
   async #flush(): Promise<void> {
-    while (this.#gathered.length > 0) {
-      const batch = this.#gathered.splice(0, largestBatch).filter((settlement) => this.#open.has(settlement));
-      if (batch.length > 0) await this.#write(batch);
+    try {
+      while (this.#gathered.length > 0) {
+        const batch = this.#gathered.splice(0, largestBatch).filter((settlement) => this.#open.has(settlement));
+        if (batch.length > 0) await this.#write(batch);
+      }
+    } finally {
+      this.#isFlushing = false;
     }
-    this.#isFlushing = false;
   }
 
   async #write(batch: Settlement[]): Promise<void> {
@@ -134,7 +141,7 @@ export class Settler {
       await this.#write([first]);
     } else if (first) {
       this.#reportError(error);
-      this.#over(first);
+      void this.#later(first);
     }
   }
 

@@ -21,8 +21,10 @@ export async function keepWatching(host: Host, { spec }: Registration, runner: R
         spec,
         runs.map(({ task }) => task),
       );
-      for (const [i, { task, lease }] of runs.entries()) {
-        if (holdings[i]?.holding !== "busy") lease.abort(new StaleClaimError(spec.queue, task.id));
+      for (const [i, run] of runs.entries()) {
+        // It may have been finalized by its handler meanwhile.
+        if (holdings[i]?.holding === "busy" || run.finalized) continue;
+        run.lease.abort(new StaleClaimError(spec.queue, run.task.id));
       }
     } catch (error) {
       host.report({ type: "error", during: "watch", queue: spec.queue, error });

@@ -12,6 +12,7 @@ import { printEvent, type WorkerEvent } from "./event.ts";
 import type { Handler } from "./handler.ts";
 import type { Registration } from "./host.ts";
 import { firing } from "./pause.ts";
+import { failingLater } from "./turn.ts";
 
 export interface WorkerOptions<Select = {}, Insert = {}> {
   /** Your database. To listen, postgres-js opens one connection beside its pool, and keeps it until the client is ended. */
@@ -184,7 +185,7 @@ class RegisteringWorker {
     this.#engine ??= new Engine(
       {
         db,
-        pgqueue,
+        pgqueue: failingLater(pgqueue),
         workerId: this.workerId,
         closing: this.#closing.signal,
         closed: this.#closed.signal,
@@ -223,8 +224,8 @@ class RegisteringWorker {
     this.#closed.abort();
   }
 
+  /** Never throws, whatever is done with the event. */
   #report(event: WorkerEvent): void {
-    const complain = (error: unknown) => console.error("pgqueue: onEvent threw:", error);
     try {
       const told: unknown = (this.#options.onEvent ?? printEvent)(event);
       // An async function is accepted where the type says that nothing is returned.
@@ -232,6 +233,14 @@ class RegisteringWorker {
     } catch (error) {
       complain(error);
     }
+  }
+}
+
+function complain(error: unknown): void {
+  try {
+    console.error("pgqueue: onEvent threw:", error);
+  } catch {
+    console.error("pgqueue: onEvent threw an error that cannot be printed");
   }
 }
 

@@ -1,4 +1,5 @@
-import { eq, sql } from "drizzle-orm";
+import { readdirSync, readFileSync } from "node:fs";
+import { eq, getTableColumns, sql } from "drizzle-orm";
 import { integer, pgTable, text, withReplicas } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
@@ -61,6 +62,25 @@ async function liveThrough(pgqueue: ReturnType<typeof createPgqueue>, db: TestDa
 const move = "create schema app; alter table pgqueue_tasks set schema app; alter table pgqueue_queues set schema app;";
 
 describe("every statement runs", () => {
+  test.each(["text default 'x'", "integer default 7", "jsonb default '{}'"])(
+    "whatever the user's own columns are called, with columns of %s",
+    async (type) => {
+      const source = readdirSync(new URL("../../src/queries/", import.meta.url))
+        .map((file) => readFileSync(new URL(`../../src/queries/${file}`, import.meta.url), "utf8"))
+        .join();
+      // Every word in lower case that our statements might use as a name, but those of pgqueue's own columns.
+      const own = Object.values(getTableColumns(tasks)).map(({ name }) => name);
+      const words = [...new Set(source.match(/\b[a-z][a-z_]*\b/g))].filter((word) => !own.includes(word));
+      expect(words).toEqual(
+        expect.arrayContaining(["level", "levels", "doc", "docs", "item", "held", "due", "holder"]),
+      );
+      const database = await open(
+        `alter table pgqueue_tasks ${words.map((word) => `add column "${word}" ${type}`).join(", ")}`,
+      );
+      await liveThrough(createPgqueue({ tasks, queues }), database.db);
+    },
+  );
+
   test("on the default tables, by the time of the statement alone", async () => {
     const { db, statements } = recorded(await open(""));
     await liveThrough(createPgqueue({ tasks, queues }), db);

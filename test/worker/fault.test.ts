@@ -4,14 +4,20 @@ import { drizzle as drizzlePglite } from "drizzle-orm/pglite";
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { isConflict, isCut, isOutage } from "../../src/worker/fault.ts";
+import { isConflict, isCut, isOutage, isUniqueViolation } from "../../src/worker/fault.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { begin } from "../queries/transactions.ts";
 import { until } from "./observed.ts";
 
-const verdict = (error: unknown) => ({ conflict: isConflict(error), outage: isOutage(error), cut: isCut(error) });
-const nothing = { conflict: false, outage: false, cut: false };
+const verdict = (error: unknown) => ({
+  conflict: isConflict(error),
+  unique: isUniqueViolation(error),
+  outage: isOutage(error),
+  cut: isCut(error),
+});
+const nothing = { conflict: false, unique: false, outage: false, cut: false };
+const unique = { ...nothing, unique: true };
 const conflict = { ...nothing, conflict: true };
 const outage = { ...nothing, outage: true };
 /** Lost on its way: it may have been committed. */
@@ -38,7 +44,7 @@ describe("on postgres-js", () => {
   };
 
   test("a unique violation", async () => {
-    expect(verdict(await failureOf(database.db.execute(sql`insert into things values (1)`)))).toEqual(conflict);
+    expect(verdict(await failureOf(database.db.execute(sql`insert into things values (1)`)))).toEqual(unique);
   });
 
   test("a serialization failure", async () => {
@@ -131,7 +137,7 @@ test("PGlite's errors", async () => {
   const db = drizzlePglite({ client });
   await db.execute(sql`create table things (id int primary key)`);
   await db.execute(sql`insert into things values (1)`);
-  expect(verdict(await failureOf(db.execute(sql`insert into things values (1)`)))).toEqual(conflict);
+  expect(verdict(await failureOf(db.execute(sql`insert into things values (1)`)))).toEqual(unique);
   expect(verdict(await failureOf(db.execute(sql`select nothing`)))).toEqual(nothing);
   await client.close();
 });
@@ -144,7 +150,8 @@ describe("errors of node-postgres", () => {
   test.each<[string, Error, object]>([
     ["deadlock", coded("40P01"), conflict],
     ["serialization failure", coded("40001"), conflict],
-    ["unique violation", coded("23505"), conflict],
+    ["unique violation", coded("23505"), unique],
+    ["a lock that was not to be had in time", coded("55P03"), outage],
     ["too many connections", coded("53300"), outage],
     ["the server goes down", coded("57P01"), cut],
     ["the server crashed", coded("57P02"), cut],

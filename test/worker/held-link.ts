@@ -9,8 +9,11 @@ export async function heldLink({ url }: TestDatabase, options: postgres.Options<
   const { hostname, port } = target;
   const waiting: (() => void)[] = [];
   const sockets = new Set<Socket>();
+  const clients = new Set<Socket>();
   let isHolding: (reply: Buffer) => boolean = () => false;
   const listener = createServer((client) => {
+    clients.add(client);
+    client.once("close", () => clients.delete(client));
     const server = connect(Number(port), hostname);
     // Once a reply waits, those behind it on the same connection do too.
     let isStopped = false;
@@ -48,6 +51,10 @@ export async function heldLink({ url }: TestDatabase, options: postgres.Options<
     release() {
       isHolding = () => false;
       for (const pass of waiting.splice(0)) pass();
+    },
+    /** Resets every connection, as the kernel of a server that died does. */
+    reset() {
+      for (const socket of clients) socket.resetAndDestroy();
     },
     async end() {
       await client.end({ timeout: 0 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JobSpec } from "../../src/tasks/spec.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { expire, job, makeDue, pgqueue, rowOf } from "../queries/jobs.ts";
+import { door } from "./door.ts";
 import { observe, until } from "./observed.ts";
 
 // Tasks whose last run ended with its process: any of them may be the one that killed it.
@@ -86,4 +87,24 @@ test("are none any more once they failed in the ordinary way", async () => {
     .start();
   await observed.seen("settled", 6);
   expect(most).toBe(3);
+});
+
+test("take no place from others while one of them runs", async () => {
+  const slow = job({ pollInterval: 20 });
+  const healthy = job({ pollInterval: 20 });
+  await suspects(slow, 5);
+  const first = door();
+  const observed = await observe(database.db, { concurrency: 2 })
+    .on(slow, () => first.opened)
+    .on(healthy, () => {})
+    .start();
+  await until(async () =>
+    (await pgqueue.stats(database.db)).some((row) => row.queue === slow.queue && row.running === 1),
+  );
+  await pgqueue.enqueueMany(database.db, healthy, Array(20).fill({ payload: 1 }));
+  const settled = () =>
+    observed.of("settled").filter((event) => event.type === "settled" && event.queue === healthy.queue);
+  await until(() => settled().length === 20);
+  first.open();
+  await observed.seen("settled", 25);
 });
