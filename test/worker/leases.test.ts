@@ -211,11 +211,11 @@ describe("a lease that ran out", () => {
 
   test("is looked for every half lease, however long the reap interval", async () => {
     const spec = job({ leaseDuration: 500, retryDelay: "1h" });
+    const { id } = await pgqueue.enqueue(database.db, spec, 1);
+    await pgqueue.claim(database.db, spec, { limit: 1 });
     await observe(database.db, { reapInterval: "1h", listen: false })
       .on(job({ queue: spec.queue, leaseDuration: 500, pollInterval: "1h", retryDelay: "1h" }), () => {})
       .start();
-    const { id } = await pgqueue.enqueue(database.db, spec, 1);
-    await pgqueue.claim(database.db, spec, { limit: 1 });
     await until(async () => (await rowOf(database.db, id)).errors, 3_000);
     expect(await rowOf(database.db, id)).toMatchObject({ status: "pending", attempt: 1 });
   });

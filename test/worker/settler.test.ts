@@ -14,6 +14,7 @@ import { PostgresProxy } from "../postgres/proxy.ts";
 import { claimNew, job, pgqueue, rowOf } from "../queries/jobs.ts";
 import { recorded } from "../queries/recorder.ts";
 import { begin } from "../queries/transactions.ts";
+import { until } from "./observed.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -135,11 +136,13 @@ test("a lost claim and a deleted row are lost, the others settled", async () => 
 test("abandon leaves what is not written to its lease, and says so", async () => {
   const spec = job();
   const [locked] = await claimNew(database.db, spec, 1);
-  const { settler, settle, events } = settling(database.db, spec);
+  const { db, statements } = recorded(database);
+  const { settler, settle, events } = settling(db, spec);
   const transaction = await begin(database.db);
   await transaction.tx.execute(`select 1 from pgqueue_tasks where id = ${locked!.id} for update`);
   settle(locked!);
-  await rest(30);
+  // The row was locked, and it is being looked up.
+  await until(() => statements.length === 2);
   settler.abandon();
   await settler.idle();
   await transaction.rollback();

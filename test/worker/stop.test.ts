@@ -61,12 +61,13 @@ describe("stop with a long task at work", () => {
     await link.end();
   });
 
-  test("and suspects that wait for their turn: they are pending again at once, uncharged", async () => {
+  test("and suspects that wait for their turn: they are pending, uncharged, and stay so", async () => {
     const spec = job({ retryDelay: 0, pollInterval: "1h" });
     const suspects = await pgqueue.enqueueMany(database.db, spec, items(6));
     await pgqueue.claim(database.db, spec, { limit: 6 });
     await expire(database.db, ...suspects.map(({ id }) => id));
     await pgqueue.reap(database.db, spec);
+    const pending = async () => (await rowsOf(suspects)).filter(({ status }) => status === "pending");
     let working = 0;
     const { opened, open } = door();
     const observed = await observe(database.db)
@@ -75,16 +76,14 @@ describe("stop with a long task at work", () => {
         return opened;
       })
       .start();
-    await until(async () => working === 1 && (await rowsOf(suspects)).every(({ status }) => status === "running"));
-    await rest(30);
-    expect(working).toBe(1);
+    await until(async () => working === 1 && (await pending()).length === 5);
 
     const stopped = observed.worker.stop({ timeout: "10s" });
-    await until(async () => (await rowsOf(suspects)).filter(({ status }) => status === "pending").length === 5, 3_000);
-    for (const { attempt, status } of await rowsOf(suspects)) expect(attempt).toBe(status === "pending" ? 1 : 2);
     open();
     await stopped;
     expect(working).toBe(1);
+    for (const { attempt } of await pending()) expect(attempt).toBe(1);
+    expect(await pending()).toHaveLength(5);
     expect((await rowsOf(suspects)).filter(({ status }) => status === "completed")).toHaveLength(1);
   });
 
