@@ -65,7 +65,7 @@ test("an expired row that the table refuses to have reaped keeps no worker from 
 });
 
 test("a deaf handler whose task the same worker has again leaves the watcher its sight", async () => {
-  const spec = job({ leaseDuration: 400, retryDelay: 0, pollInterval: 50 });
+  const spec = job({ leaseDuration: 1_500, retryDelay: 0, pollInterval: 50 });
   const deaf = await pgqueue.enqueue(database.db, spec, 1);
   const { opened, open } = door();
   let runs = 0;
