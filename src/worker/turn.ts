@@ -1,11 +1,12 @@
 import type { Pgqueue } from "../queries/pgqueue.ts";
 
 /**
- * Resolves in a later turn of the event loop, when the sockets that failed in this one are closed. In between, postgres.js
- * 3.4 would send a statement over the connection that it is losing, and never answer it (porsager/postgres#1215).
+ * Resolves in the next turn of the event loop, when the sockets that failed in this one are closed. In between, postgres.js
+ * 3.4 would send a statement over the connection that it is losing, and never answer it (porsager/postgres#1215). By a timer:
+ * setImmediate comes before sockets are closed.
  */
 export async function nextTurn(): Promise<void> {
-  for (let i = 0; i < 2; i++) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 /** The same statements, whose failures come a turn later: whoever learns of one may send the next at once. */

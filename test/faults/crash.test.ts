@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { rowOf } from "../queries/jobs.ts";
 import { until } from "../worker/observed.ts";
 import { Fleet, type FleetOptions } from "./fleet.ts";
 import { audit, createLedger } from "./ledger.ts";
 import { pgqueue, type Work, workSpec } from "./work.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let fleet: Fleet;
@@ -33,7 +35,7 @@ function fleetOf(options: Partial<FleetOptions["work"]> & { concurrency?: number
 
 const enqueue = (spec: ReturnType<typeof workSpec>, payload: Work, options = {}) =>
   pgqueue.enqueue(database.db, spec, payload, options);
-const ended = (id: number, timeout = 20_000) =>
+const ended = (id: number, timeout = 40_000) =>
   until(async () => {
     const row = await rowOf(database.db, id);
     return row.status === "pending" || row.status === "running" ? undefined : row;
@@ -97,13 +99,13 @@ describe("a task that kills its process each time", () => {
   test("is failed after maxRetries, each death recorded", async () => {
     const spec = fleetOf({ leaseDuration: 700, maxRetries: 2 });
     const { id } = await enqueue(spec, { kind: "poison" });
-    const row = await supervised(1, () => ended(id, 1), 20_000);
+    const row = await supervised(1, () => ended(id, 1), 50_000);
     expect(row).toMatchObject({ status: "failed", attempt: 3 });
     expect(row.errors).toMatchObject([3, 2, 1].map((attempt) => ({ attempt, name: "LeaseExpiredError" })));
     expect(fleet.gone.size).toBe(3);
   });
 
-  test("takes none of its forty-nine neighbours with it", { timeout: 60_000 }, async () => {
+  test("takes none of its forty-nine neighbours with it", async () => {
     const spec = fleetOf({ leaseDuration: 1_200, maxRetries: 2, concurrency: 50, retryDelay: 20 });
     const enqueued = await pgqueue.enqueueMany(
       database.db,

@@ -29,7 +29,8 @@ describe("the package", { timeout: patience }, () => {
   afterAll(() => folder.remove());
 
   test("holds what its `files` say, and nothing else", () => {
-    const allowed = /^(dist\/.+\.(js|d\.ts)|drizzle\/.+\.(sql|json)|docs\/.+\.md|CHANGELOG\.md|README\.md|LICENSE|package\.json)$/;
+    const allowed =
+      /^(dist\/.+\.(js|d\.ts)|drizzle\/.+\.(sql|json)|docs\/.+\.md|CHANGELOG\.md|README\.md|LICENSE|package\.json)$/;
     expect(packed.files.filter((path) => !allowed.test(path))).toEqual([]);
     expect(packed.files).toEqual(
       expect.arrayContaining([
