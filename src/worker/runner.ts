@@ -14,7 +14,6 @@ import type { Quarantine } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
-import { nextTurn } from "./turn.ts";
 
 interface Shared {
   readonly slots: Slots;
@@ -110,10 +109,7 @@ export class Runner {
     run.beganAt = performance.now();
     this.#begun++;
     const outcome = await this.#outcomeOf(run);
-    const duration = performance.now() - run.beganAt;
-    // The handler may have ended because a connection of this very pool broke.
-    await nextTurn();
-    this.#shared.settler.settle(run, outcome, duration);
+    this.#shared.settler.settle(run, outcome, performance.now() - run.beganAt);
   }
 
   async #outcomeOf(run: Run): Promise<Outcome> {
