@@ -68,6 +68,7 @@ test("a deaf handler whose task the same worker has again leaves the watcher its
   const spec = job({ leaseDuration: 1_500, retryDelay: 0, pollInterval: 50 });
   const deaf = await pgqueue.enqueue(database.db, spec, 1);
   const { opened, open } = door();
+  const begun = door();
   let runs = 0;
   let fired: unknown;
   await observe(database.db, { tolerate: ["lost"] })
@@ -75,6 +76,7 @@ test("a deaf handler whose task the same worker has again leaves the watcher its
       runs++;
       if (id === deaf.id) return opened;
       await extendLease("1m");
+      begun.open();
       await until(() => signal.aborted, 10_000);
       fired = signal.reason;
       throw signal.reason;
@@ -82,7 +84,7 @@ test("a deaf handler whose task the same worker has again leaves the watcher its
     .start();
   await until(() => runs === 2, 10_000);
   const other = await pgqueue.enqueue(database.db, spec, 2);
-  await until(async () => (await rowOf(database.db, other.id)).status === "running");
+  await begun.opened;
   await pgqueue.disable(database.db, other.id);
   await until(() => fired !== undefined, 10_000);
   expect(fired).toMatchObject({ name: "StaleClaimError" });
