@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { ConflictError, OptionsError } from "../errors.ts";
+import type { TaskStatus } from "../schema/columns.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { moment, statementTime } from "./clock.ts";
@@ -164,7 +165,7 @@ function oneIsDue(rows: readonly Row[]): SQL {
 function assignInserted(
   spec: JobSpec,
   rows: readonly Row[],
-  inserted: { id: number; status: any; hash: string | null }[],
+  inserted: { id: number; status: TaskStatus; hash: string | null }[],
 ) {
   const rowOfHash = new Map(rows.filter((row) => row.hash !== null).map((row) => [row.hash, row]));
   const unhashed = rows.filter((row) => row.hash === null);
