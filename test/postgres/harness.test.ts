@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { postgresMajors } from "./binaries.ts";
 import { createDatabase, databaseUrl, type TestDatabase } from "./database.ts";
 import { isCommitReply, PostgresProxy } from "./proxy.ts";
 import { PostgresServer } from "./server.ts";
@@ -162,6 +163,15 @@ describe("a private server", () => {
     await other.destroy();
     expect(existsSync(other.folder)).toBe(false);
   });
+});
+
+test.each(postgresMajors)("a server of Postgres %s starts and is migrated", async (major) => {
+  const server = await PostgresServer.create({ major });
+  const database = await createDatabase({ server: server.url, migrated: true });
+  const [row] = await database.client`SELECT current_setting('server_version_num')::int / 10000 AS version`;
+  expect(row).toEqual({ version: Number(major) });
+  await database.end();
+  await server.destroy();
 });
 
 describe("the proxy", () => {

@@ -5,7 +5,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { copyBinaries, findBinaries, isOpenToAll } from "./binaries.ts";
+import { copyBinaries, findBinaries, isOpenToAll, type PostgresMajor } from "./binaries.ts";
 import { watchFolder } from "./watchdog.ts";
 
 const run = promisify(execFile);
@@ -16,6 +16,8 @@ interface Account {
 }
 
 export interface ServerOptions {
+  /** Default: the newest. */
+  major?: PostgresMajor;
   /** Server settings, as in `postgresql.conf`. */
   settings?: Record<string, string | number>;
 }
@@ -52,7 +54,8 @@ export class PostgresServer {
   /** Makes a new cluster and starts it. It ends with `destroy()`, or with this process. */
   static async create(options: ServerOptions = {}): Promise<PostgresServer> {
     const account = await unprivilegedAccount();
-    const found = await findBinaries();
+    const major = options.major ?? "18";
+    const found = await findBinaries(major);
     const folder = await mkdtemp(join(await temporaryFolder(account), "pgqueue-postgres-"));
     const watchdog = watchFolder(folder);
     try {
@@ -60,7 +63,7 @@ export class PostgresServer {
       const reachable = !account || (await isOpenToAll(found.native));
       const { initdb, postgres } = reachable ? found : await copyBinaries(found.native, join(folder, "native"));
       const password = randomBytes(12).toString("hex");
-      await initialise(initdb, folder, password, account);
+      await initialise(initdb, folder, { major, password, account });
       const server = new PostgresServer({
         folder,
         postgres,
@@ -190,7 +193,11 @@ export class PostgresServer {
   }
 }
 
-async function initialise(initdb: string, folder: string, password: string, account: Account | undefined) {
+async function initialise(
+  initdb: string,
+  folder: string,
+  { major, password, account }: { major: PostgresMajor; password: string; account: Account | undefined },
+) {
   const passwordFile = join(folder, "password");
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (account) await chown(passwordFile, account.uid, account.gid);
@@ -200,10 +207,9 @@ async function initialise(initdb: string, folder: string, password: string, acco
     `--pwfile=${passwordFile}`,
     "--auth=password",
     "--encoding=UTF8",
-    // Sorts text by language rules, as most production databases do, whatever locales this machine has.
     "--locale=C",
-    "--locale-provider=icu",
-    "--icu-locale=en-US",
+    // Sorts text by language rules, as most production databases do, whatever locales this machine has. Not before 15.
+    ...(Number(major) < 15 ? [] : ["--locale-provider=icu", "--icu-locale=en-US"]),
     "--no-sync",
   ];
   await run(initdb, flags, { ...account, cwd: folder });

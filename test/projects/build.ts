@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { succeed } from "../processes/run.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const cache = join(root, "node_modules", ".cache", "pgqueue");
+
+/**
+ * The package as it is published, built from the source as it stands; returns its folder. Built once for each state of the
+ * source, whichever process asks first.
+ */
+export async function builtPackage(): Promise<string> {
+  const folder = join(cache, await stateOfSource());
+  if (await exists(folder)) return folder;
+  await mkdir(cache, { recursive: true });
+  const building = await mkdtemp(join(cache, "building-"));
+  const compile = [join(root, "node_modules", ".bin", "tsc"), "-p", "tsconfig.build.json"];
+  await succeed(process.execPath, [...compile, "--outDir", join(building, "dist")], { cwd: root });
+  for (const name of ["package.json", "drizzle"]) await cp(join(root, name), join(building, name), { recursive: true });
+  try {
+    await rename(building, folder);
+  } catch (error) {
+    await rm(building, { recursive: true, force: true });
+    if (!(await exists(folder))) throw error;
+  }
+  return folder;
+}
+
+async function stateOfSource(): Promise<string> {
+  const hash = createHash("sha256");
+  const files = (await readdir(join(root, "src"), { recursive: true })).filter((path) => path.endsWith(".ts")).sort();
+  for (const path of [...files.map((file) => join("src", file)), "package.json", "tsconfig.build.json"]) {
+    hash.update(path).update(await readFile(join(root, path)));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function exists(folder: string): Promise<boolean> {
+  return readdir(folder).then(
+    () => true,
+    () => false,
+  );
+}
