@@ -16,7 +16,14 @@ export type { Enqueued } from "./queries/enqueued.ts";
 export type { Outcome } from "./queries/finalize.ts";
 export type { HeldTask, Holding } from "./queries/held-by.ts";
 export type { TaskFilter } from "./queries/list-tasks.ts";
-export type { AnyQueues, AnyTasks, EnqueueOptions, ExtraInsert, ExtraSelect } from "./queries/own-columns.ts";
+export type {
+  AnyQueues,
+  AnyTasks,
+  EnqueueOptions,
+  ExtraInsert,
+  ExtraSelect,
+  SelectedTask,
+} from "./queries/own-columns.ts";
 export type { QueueState } from "./queries/pause-queue.ts";
 export type { Pgqueue } from "./queries/pgqueue.ts";
 export type { PurgeOptions } from "./queries/purge.ts";

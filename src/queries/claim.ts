@@ -59,7 +59,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
     cross join lateral (
       select ${tasks.id} from ${tasks}
       where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = levels.level
-        and ${tasks.runAt} <= ${statementTime} ${where ? sql`and (${where})` : sql``}
+        and ${tasks.runAt} <= ${statementTime()} ${where ? sql`and (${where})` : sql``}
         ${crashed ? sql`` : sql`and not ${lastTryWasReaped(binding, 1)}`}
       order by ${tasks.runAt}, ${tasks.id} limit ${limit}::int
       for no key update skip locked
@@ -76,9 +76,9 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         claims: sql`${tasks.claims} + 1`,
         claimToken: sql`${token ?? freshToken()}::uuid`,
         claimedBy: workerId,
-        claimedAt: statementTime,
+        claimedAt: statementTime(),
         leaseUntil: after(spec.leaseDuration),
-        startedAt: started ? statementTime : sql`null`,
+        startedAt: started ? statementTime() : sql`null`,
       })
       .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
       .returning({

@@ -1,13 +1,23 @@
 import { type SQL, sql } from "drizzle-orm";
 
+let momentInTest: () => Date | undefined = () => undefined;
+
+/** Lets tests say what time it is: statements that are made while `source` answers a moment take it as theirs. */
+export function setTimeSource(source: () => Date | undefined): void {
+  momentInTest = source;
+}
+
 /**
- * The only clock. Never `now()`: inside a transaction that is its start, so that a lease given there is born expired and a
- * delay is short.
+ * The only clock, at the moment of the statement. Never `now()`: inside a transaction that is its start, so that a lease
+ * given there is born expired and a delay is short.
  */
-export const statementTime: SQL<Date> = sql<Date>`statement_timestamp()`;
+export function statementTime(): SQL<Date> {
+  const inTest = momentInTest();
+  return inTest ? moment(inTest) : sql<Date>`statement_timestamp()`;
+}
 
 export function after(milliseconds: number): SQL {
-  return sql`statement_timestamp() + ${milliseconds}::float8 * interval '1 millisecond'`;
+  return sql`${statementTime()} + ${milliseconds}::float8 * interval '1 millisecond'`;
 }
 
 /** ISO 8601 in UTC, as `JSON.stringify` writes a Date. */
@@ -16,6 +26,6 @@ export function isoText(moment: SQL): SQL {
 }
 
 /** A Date as a parameter: as text, which binds the same on every driver. */
-export function moment(date: Date): SQL {
-  return sql`${date.toISOString()}::text::timestamptz`;
+export function moment(date: Date): SQL<Date> {
+  return sql<Date>`${date.toISOString()}::text::timestamptz`;
 }

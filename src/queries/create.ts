@@ -5,6 +5,7 @@ import { claim } from "./claim.ts";
 import { disable } from "./disable.ts";
 import { enable } from "./enable.ts";
 import { enqueue } from "./enqueue.ts";
+import { enqueueFrom } from "./enqueue-from.ts";
 import { enqueueMany } from "./enqueue-many.ts";
 import { extendLease } from "./extend-lease.ts";
 import { finalize } from "./finalize.ts";
@@ -44,6 +45,7 @@ const builders = {
   claim,
   disable,
   enable,
+  enqueueFrom,
   extendLease,
   finalize,
   getTask,

@@ -7,5 +7,5 @@ import type { Task } from "./task.ts";
 
 export function enable(binding: Binding, db: Db, id: number): Statement<Task> {
   const when = sql`${binding.tasks.status} in ('failed', 'disabled')`;
-  return revive("enable", binding, db, id, { when, runAt: statementTime });
+  return revive("enable", binding, db, id, { when, runAt: statementTime() });
 }

@@ -8,7 +8,7 @@ import { columnText, columnType } from "./column-text.ts";
 import { databaseError } from "./database-error.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
-import { extraValues, insertTasks } from "./insertion.ts";
+import { extraValues, holdsNoHash, insertTasks } from "./insertion.ts";
 import { announcement } from "./notify.ts";
 import { type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
 
@@ -130,8 +130,8 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
     hashHeld: sql`source.item ->> 'hash' is not null`,
     payload: sql`source.item -> 'payload'`,
     runAt: sql`coalesce((source.item ->> 'runAt')::timestamptz,
-      ${statementTime} + (source.item ->> 'delay')::float8 * interval '1 millisecond')`,
-    createdAt: statementTime,
+      ${statementTime()} + (source.item ->> 'delay')::float8 * interval '1 millisecond')`,
+    createdAt: statementTime(),
     priority: sql`(source.item ->> 'priority')::smallint`,
     maxRetries: sql`(source.item ->> 'maxRetries')::smallint`,
     meta: sql`nullif(source.item -> 'meta', 'null')`,
@@ -139,9 +139,7 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   for (const name of rows[0]?.extra ?? []) {
     values[name] = sql`(source.item -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
   }
-  // The offset keeps Postgres from a hash join, which reads all hashes of the queue to look up these few.
-  const isNew = sql`not exists (select 1 from ${tasks} as holder
-    where holder.queue = ${spec.queue}::text and holder.hash = source.item ->> 'hash' and holder.hash_held offset 0)`;
+  const isNew = holdsNoHash(binding, spec.queue, sql`source.item ->> 'hash'`);
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
     left join announced on true
     ${spec.dedup === "retained" ? sql`where ${isNew}` : sql``}
@@ -158,7 +156,7 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
 function oneIsDue(rows: readonly Row[]): SQL {
   if (rows.some(({ runAt, delay }) => !runAt && delay === 0)) return sql`true`;
   const times = rows.flatMap(({ runAt }) => runAt?.getTime() ?? []);
-  return times.length > 0 ? sql`${moment(new Date(Math.min(...times)))} <= ${statementTime}` : sql`false`;
+  return times.length > 0 ? sql`${moment(new Date(Math.min(...times)))} <= ${statementTime()}` : sql`false`;
 }
 
 /** Rows with a hash are known by it; the others got their ids in the order of the document. */

@@ -37,12 +37,12 @@ export async function enqueue(
 }
 
 function taskValues(binding: Binding, spec: JobSpec, task: NewTask): Record<string, SQL> {
-  const runAt = task.runAt ? moment(task.runAt) : task.delay > 0 ? after(task.delay) : statementTime;
+  const runAt = task.runAt ? moment(task.runAt) : task.delay > 0 ? after(task.delay) : statementTime();
   const values: Record<string, SQL> = {
     queue: sql`${spec.queue}::text`,
     payload: sql`${task.payload}::text::jsonb`,
     runAt,
-    createdAt: statementTime,
+    createdAt: statementTime(),
   };
   if (task.hash !== null) {
     values.hash = sql`${task.hash}::text`;
@@ -61,7 +61,7 @@ function insertion(binding: Binding, handle: DrizzleDb, values: Record<string, S
     status: tasks.status,
     ...(notifies.onInsert
       ? {
-          announced: sql`case when ${tasks.runAt} <= ${statementTime} then ${notify(sql`${tasks.queue}`)} end`.as(
+          announced: sql`case when ${tasks.runAt} <= ${statementTime()} then ${notify(sql`${tasks.queue}`)} end`.as(
             "announced",
           ),
         }

@@ -37,9 +37,9 @@ export function finalize(
       docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
       (docs.doc ->> 'releasesHash')::boolean as releases_hash, (docs.doc ->> 'succeeded')::boolean as succeeded,
       docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
-      (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime)}) as failure,
-      ${statementTime} as at,
-      ${statementTime} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
+      (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) as failure,
+      ${statementTime()} as at,
+      ${statementTime()} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
   const rows = held(binding, handle, spec, document, { columns, wait });
 
   return statement(

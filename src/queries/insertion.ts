@@ -28,6 +28,15 @@ export function insertTasks(
 }
 
 /**
+ * Whether nothing holds a hash. To look first spares an insert from waiting for whoever has touched the holder's row, and
+ * ids from being burnt. The offset keeps Postgres from a hash join, which reads all hashes of the queue for these few.
+ */
+export function holdsNoHash({ tasks }: Binding, queue: string, hash: SQL): SQL {
+  return sql`not exists (select 1 from ${tasks} as holder
+    where holder.queue = ${queue}::text and holder.hash = ${hash} and holder.hash_held offset 0)`;
+}
+
+/**
  * The task table with these columns alone, since an insert … select of Drizzle 0.45 names every column of its table. The
  * types of the columns do not matter for an insert from SQL.
  */

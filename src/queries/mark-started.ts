@@ -22,7 +22,7 @@ export function markStarted(
     handle
       .with(rows)
       .update(tasks)
-      .set({ startedAt: statementTime })
+      .set({ startedAt: statementTime() })
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id }),
   );

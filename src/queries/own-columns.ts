@@ -1,3 +1,4 @@
+import type { SQL } from "drizzle-orm";
 import type { TaskColumns, TaskKind, TaskStatus } from "../schema/columns.ts";
 import type { BaseEnqueueOptions } from "./enqueue-options.ts";
 
@@ -36,3 +37,31 @@ type ColumnsOption<Insert> = [keyof Insert] extends [never]
 export type EnqueueOptions<Insert = {}> = Omit<BaseEnqueueOptions, "columns"> & ColumnsOption<Insert>;
 export type OptionsArgument<Insert> =
   {} extends ColumnsOption<Insert> ? [options?: EnqueueOptions<Insert>] : [options: EnqueueOptions<Insert>];
+
+/** A row of the select that `enqueueFrom` takes. */
+export type SelectedTask<Payload, Insert = {}> = {
+  /** The schema's input: fields under this name, or one field that is JSON. */
+  payload: Payload;
+  /** Not before this moment. Default, and where it is null: at once. */
+  runAt?: Date | null;
+  /** Not before so many milliseconds from now. Not together with `runAt`. */
+  delay?: number | null;
+  /** 0 runs first, 9 last. Default, and where it is null: 0. */
+  priority?: number | null;
+  /** Tries after the first, for this task. Default, and where it is null or negative: the spec's. */
+  maxRetries?: number | null;
+  /** Identity of the task; null: no deduplication. Required where the spec has a hash function. */
+  hash?: string | null;
+  meta?: Record<string, unknown> | null;
+} & ColumnsOption<Insert>;
+
+/** A select of Drizzle whose rows are `Row`. */
+export interface SelectOf<Row> {
+  readonly _: { readonly result: Row[] };
+  getSQL(): SQL;
+}
+
+/** Refuses a select with fields that a task does not have. */
+export type OnlyFields<Row> = [Exclude<keyof Row, keyof SelectedTask<unknown, { columns: unknown }>>] extends [never]
+  ? unknown
+  : { "has a field that no task has": Exclude<keyof Row, keyof SelectedTask<unknown, { columns: unknown }>> };

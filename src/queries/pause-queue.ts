@@ -15,7 +15,7 @@ export function pauseQueue({ queues }: Binding, db: Db, queue: Queue): Statement
   return statement(
     primary("pauseQueue", db)
       .insert(queues)
-      .values({ queue: queueName("pauseQueue", queue), pausedAt: statementTime })
+      .values({ queue: queueName("pauseQueue", queue), pausedAt: statementTime() })
       .onConflictDoUpdate({
         target: queues.queue,
         set: { pausedAt: sql`coalesce(${queues.pausedAt}, excluded.paused_at)` },

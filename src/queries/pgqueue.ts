@@ -6,15 +6,10 @@ import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
 import type { Enqueued } from "./enqueued.ts";
 import type { Outcome } from "./finalize.ts";
 import type { HeldTask } from "./held-by.ts";
-import type { TaskFilter } from "./list-tasks.ts";
-import type { EnqueueOptions, OptionsArgument } from "./own-columns.ts";
-import type { QueueState } from "./pause-queue.ts";
-import type { PurgeOptions } from "./purge.ts";
-import type { Queue } from "./queue-name.ts";
+import type { Operations } from "./operations.ts";
+import type { EnqueueOptions, OnlyFields, OptionsArgument, SelectedTask, SelectOf } from "./own-columns.ts";
 import type { ReapOptions } from "./reap.ts";
 import type { Db, Statement } from "./statement.ts";
-import type { QueueStats } from "./stats.ts";
-import type { Task } from "./task.ts";
 
 /**
  * Every statement, bound to one pair of tables. `db` is a database or a transaction of any Drizzle Postgres driver; the
@@ -24,7 +19,7 @@ import type { Task } from "./task.ts";
  * All of them throw OptionsError or PayloadError for bad input, before any SQL, and SchemaError when a table or column
  * is missing. Errors of Postgres and its driver come through as they are.
  */
-export interface Pgqueue<Select = {}, Insert = {}> {
+export interface Pgqueue<Select = {}, Insert = {}> extends Operations<Select> {
   /**
    * Inserts one task. Where the hash is held already, nothing is inserted and the answer is the holder's.
    *
@@ -55,6 +50,26 @@ export interface Pgqueue<Select = {}, Insert = {}> {
     spec: JobSpec<In, Out>,
     items: ReadonlyArray<{ payload: NoInfer<In> } & EnqueueOptions<Insert>>,
   ): Promise<Enqueued[]>;
+
+  /**
+   * Inserts a task for each row of a select of yours, in one statement, and returns those that were inserted: a row whose
+   * hash is held already is left out. Its fields are those of an item of `enqueueMany`. Nothing is validated before the
+   * tasks run: the compiler checks the types of the fields, and the schema the payload at each run.
+   *
+   * The select may begin with CTEs that change data, as in `db.with(deleted).select(…).from(deleted)`.
+   *
+   * @throws OptionsError when a field is missing or unknown.
+   * @example
+   * await enqueueFrom(tx, sendReceipt, tx
+   *   .select({ payload: { orderId: orders.id, to: orders.email }, hash: sql<string>`'receipt:' || ${orders.id}` })
+   *   .from(orders)
+   *   .where(eq(orders.status, "paid")));
+   */
+  enqueueFrom<In, Out, Row extends SelectedTask<NoInfer<In>, Insert>>(
+    db: Db,
+    spec: JobSpec<In, Out>,
+    select: SelectOf<Row> & OnlyFields<Row>,
+  ): Statement<{ id: number }>;
 
   /**
    * Creates the ticker's row if there is none; an existing row is left as it is. A worker does it when it starts.
@@ -156,86 +171,4 @@ export interface Pgqueue<Select = {}, Insert = {}> {
    * @example const reaped = await reap(db, sendReceipt);
    */
   reap(db: Db, spec: Spec, options?: ReapOptions): Statement<{ id: number; status: TaskStatus }>;
-
-  /**
-   * Makes a failed or disabled task pending at once, with all its tries. Returns its row, or none where it is neither, or
-   * where another task has taken its hash. Where another takes it in the same instant, Postgres' unique violation (23505).
-   *
-   * @example const [task] = await enable(db, id);
-   */
-  enable(db: Db, id: number): Statement<Task<Select>>;
-
-  /**
-   * Takes a pending or running task out of work. A running one loses its claim: its handler's signal fires soon after, and
-   * its outcome will change nothing. Returns its row, or none where it is neither.
-   *
-   * @example await disable(db, id);
-   */
-  disable(db: Db, id: number): Statement<Task<Select>>;
-
-  /**
-   * Makes any task that is not running pending at `runAt` (default: at once), with all its tries. Returns its row, or none
-   * where it runs, or where another task has taken its hash.
-   *
-   * @example await requeue(db, id, new Date("2027-01-01T06:00:00Z"));
-   */
-  requeue(db: Db, id: number, runAt?: Date): Statement<Task<Select>>;
-
-  /**
-   * Replaces the payload of a task that is not running. Its hash, status and tries stay: `enable` a failed one afterwards.
-   * Resolves to the row as it is now, or to undefined where the queue has no such task.
-   *
-   * @throws ConflictError while the task is running.
-   * @example
-   * await replacePayload(db, sendReceipt, id, { orderId: 7 });
-   * await enable(db, id);
-   */
-  replacePayload<In, Out>(
-    db: Db,
-    spec: Spec<In, Out>,
-    id: number,
-    payload: NoInfer<In>,
-  ): Promise<Task<Select> | undefined>;
-
-  /**
-   * Lets no further task of the queue be claimed; running ones go on.
-   *
-   * @example await pauseQueue(db, sendReceipt);
-   */
-  pauseQueue(db: Db, queue: Queue): Statement<QueueState>;
-
-  /**
-   * Ends a pause. Returns the queue's row, or none where it was never paused.
-   *
-   * @example await resumeQueue(db, "send-receipt");
-   */
-  resumeQueue(db: Db, queue: Queue): Statement<QueueState>;
-
-  /**
-   * Deletes up to `limit` jobs that ended longer ago than `olderThan`, oldest first, skipping locked rows. Never a ticker.
-   *
-   * @example await purge(db, { queue: sendReceipt, status: "completed", olderThan: "1d", limit: 1000 });
-   */
-  purge(db: Db, options: PurgeOptions): Statement<{ id: number }>;
-
-  /**
-   * Counts of each queue that has a task. It reads the whole table.
-   *
-   * @example const queues = await stats(db);
-   */
-  stats(db: Db): Statement<QueueStats>;
-
-  /**
-   * One task, as a list of one or none.
-   *
-   * @example const [task] = await getTask(db, id);
-   */
-  getTask(db: Db, id: number): Statement<Task<Select>>;
-
-  /**
-   * Tasks, the highest id first.
-   *
-   * @example const failed = await listTasks(db, { queue: sendReceipt, status: "failed", limit: 20 });
-   */
-  listTasks(db: Db, filter?: TaskFilter): Statement<Task<Select>>;
 }

@@ -36,7 +36,7 @@ export function reap(
 
   const expired = handle.$with("expired", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id from ${tasks}
-    where ${ofSpec(binding, spec)} and ${tasks.status} = 'running' and ${tasks.leaseUntil} < ${statementTime}
+    where ${ofSpec(binding, spec)} and ${tasks.status} = 'running' and ${tasks.leaseUntil} < ${statementTime()}
     order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int
     for no key update skip locked`);
 
@@ -66,7 +66,7 @@ export function reap(
         finishedAt: sql`case when ${status} = 'failed' then clock.at end`,
         ...noClaim,
       })
-      .from(sql`(select ${statementTime} as at) as clock`)
+      .from(sql`(select ${statementTime()} as at) as clock`)
       .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from expired))`)
       .returning({ id: tasks.id, status: tasks.status }),
   );

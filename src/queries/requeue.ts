@@ -12,5 +12,5 @@ const requeueOptions = v.object({ runAt: v.optional(dateOption) });
 export function requeue(binding: Binding, db: Db, id: number, runAt?: Date): Statement<Task> {
   checkOptions("requeue", requeueOptions, { runAt });
   const when = sql`${binding.tasks.status} <> 'running'`;
-  return revive("requeue", binding, db, id, { when, runAt: runAt ? moment(runAt) : statementTime });
+  return revive("requeue", binding, db, id, { when, runAt: runAt ? moment(runAt) : statementTime() });
 }

@@ -21,7 +21,7 @@ export interface QueueStats {
 export function stats({ tasks, queues }: Binding, db: Db): Statement<QueueStats> {
   const count = (condition: ReturnType<typeof sql>, name: string) =>
     sql<number>`count(*) filter (where ${condition})`.mapWith(Number).as(name);
-  const isDue = sql`${tasks.status} = 'pending' and ${tasks.runAt} <= ${statementTime}`;
+  const isDue = sql`${tasks.status} = 'pending' and ${tasks.runAt} <= ${statementTime()}`;
   return statement(
     primary("stats", db)
       .select({

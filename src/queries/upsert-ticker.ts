@@ -18,8 +18,8 @@ export async function upsertTicker(binding: Binding, db: Db, spec: TickerSpec<an
     kind: sql`'ticker'`,
     key: sql`${spec.key}::text`,
     payload: sql`${json}::text::jsonb`,
-    runAt: statementTime,
-    createdAt: statementTime,
+    runAt: statementTime(),
+    createdAt: statementTime(),
     ...columns,
   };
   const handle = primary("upsertTicker", db);
