@@ -45,13 +45,7 @@ export type { Duration, TotalDuration } from "./tasks/duration.ts";
 export { parsePayload } from "./tasks/payload.ts";
 export { done, fail, type Result, retry, skip } from "./tasks/result.ts";
 export type { Dedup, JobSpec, PayloadOf, Spec, TickerSpec } from "./tasks/spec.ts";
+export { createWorker } from "./worker/create.ts";
 export type { Activity, SettledEvent, WorkerEvent } from "./worker/event.ts";
 export type { Context, Handler, Job } from "./worker/handler.ts";
-export {
-  createWorker,
-  type RunOptions,
-  type StopOptions,
-  type Worker,
-  type WorkerOf,
-  type WorkerOptions,
-} from "./worker/worker.ts";
+export type { RunOptions, StopOptions, Worker, WorkerOf, WorkerOptions } from "./worker/worker.ts";

@@ -1,4 +1,6 @@
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import * as v from "valibot";
+import { OptionsError } from "../errors.ts";
 import { checkOptions } from "../tasks/options.ts";
 import { type Binding, bind } from "./binding.ts";
 import { claim } from "./claim.ts";
@@ -103,7 +105,30 @@ export function createPgqueue<Tasks extends AnyTasks>(
     }),
   };
   // The one cast from statements that know no types of the user's to those that do.
-  return bound as unknown as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
+  const pgqueue = bound as unknown as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
+  bindings.set(pgqueue, binding);
+  const { schema, name } = getTableConfig(options.tasks as unknown as PgTable);
+  latest.set(`${schema}.${name}`, pgqueue);
+  return pgqueue;
+}
+
+const bindings = new WeakMap<Pgqueue<any, any>, Binding>();
+const latest = new Map<string, Pgqueue<any, any>>();
+
+/**
+ * What statements are bound to.
+ *
+ * @throws OptionsError when they are not what createPgqueue returned.
+ */
+export function bindingOf(pgqueue: Pgqueue<any, any>): Binding {
+  const binding = bindings.get(pgqueue);
+  if (!binding) throw new OptionsError("pgqueue", pgqueue, "what createPgqueue returned");
+  return binding;
+}
+
+/** The statements that were made last for each task table. */
+export function latestPgqueues(): Pgqueue<any, any>[] {
+  return [...latest.values()];
 }
 
 function bindAll(

@@ -1,18 +1,25 @@
-import { PGlite } from "@electric-sql/pglite";
+import type { PGlite } from "@electric-sql/pglite";
+import { is } from "drizzle-orm";
+import { PgTable } from "drizzle-orm/pg-core";
 import { drizzle, type PgliteDatabase } from "drizzle-orm/pglite";
-import { OptionsError } from "../errors.ts";
+import { OptionsError, SchemaError } from "../errors.ts";
+import { databaseError } from "../queries/database-error.ts";
+import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
 
 export interface TestDatabase<Schema extends Record<string, unknown>> {
   readonly db: PgliteDatabase<Schema>;
-  /** Frees the database. */
+  /** Gives the database up. Whatever still uses it afterwards is refused. */
   close(): Promise<void>;
 }
 
 /**
- * A new, empty database inside this process, with the tables of your schema: Postgres itself, compiled to WebAssembly. It
- * has one connection, so do not use `db` inside a transaction of `db`: it would wait for itself. Needs
- * `@electric-sql/pglite` and `drizzle-kit`.
+ * A new, empty database inside this process, with the tables of your schema: Postgres itself, compiled to WebAssembly. The
+ * first one takes a second or two, the others a fraction of that, since a closed one is emptied and used again. It has one
+ * connection, so do not use `db` inside a transaction of `db`: it would wait for itself. Needs `@electric-sql/pglite` and
+ * `drizzle-kit`.
  *
+ * @throws OptionsError when the schema has no tables, or has them inside of an object.
+ * @throws SchemaError when a `pgSchema` of its tables is not exported itself.
  * @example
  * import * as schema from "./schema";
  * const { db, close } = await createTestDatabase({ schema });
@@ -20,27 +27,85 @@ export interface TestDatabase<Schema extends Record<string, unknown>> {
 export async function createTestDatabase<Schema extends Record<string, unknown>>(
   { schema }: { schema: Schema } = {} as never,
 ): Promise<TestDatabase<Schema>> {
-  if (typeof schema !== "object" || schema === null) {
-    throw new OptionsError(
-      "createTestDatabase.schema",
-      schema,
-      "your schema module, as in createTestDatabase({ schema })",
-    );
-  }
-  const { generateDrizzleJson, generateMigration } = await loadDrizzleKit();
-  const statements = await generateMigration(await generateDrizzleJson({}), await generateDrizzleJson(schema));
-  const client = await PGlite.create();
+  checkSchema(schema);
+  const statements = await statementsOf(schema);
+  const client = await takeDatabase();
   try {
     for (const statement of statements) await client.exec(statement);
   } catch (error) {
-    await client.close();
-    throw error;
+    await giveDatabase(client);
+    throw explained(error);
   }
-  return { db: drizzle({ client, schema }), close: () => client.close() };
+  const { proxy, revoke } = revocable(client);
+  const close = async () => {
+    revoke();
+    await giveDatabase(client);
+  };
+  return { db: drizzle({ client: proxy, schema }), close };
+}
+
+function checkSchema(schema: Record<string, unknown>): void {
+  if (typeof schema !== "object" || schema === null) {
+    const expected = "your schema module, as in createTestDatabase({ schema })";
+    throw new OptionsError("createTestDatabase.schema", schema, expected);
+  }
+  for (const [name, value] of Object.entries(schema)) {
+    if (typeof value !== "object" || value === null || is(value, PgTable)) continue;
+    if (!Object.values(value).some((member) => is(member, PgTable))) continue;
+    const expected = "each table exported by itself: drizzle-kit does not find tables inside an object";
+    throw new OptionsError(`createTestDatabase.schema.${name}`, value, expected);
+  }
+}
+
+const made = new WeakMap<object, Promise<string[]>>();
+
+function statementsOf(schema: Record<string, unknown>): Promise<string[]> {
+  const statements = made.get(schema) ?? generate(schema);
+  made.set(schema, statements);
+  return statements;
+}
+
+async function generate(schema: Record<string, unknown>): Promise<string[]> {
+  const { generateDrizzleJson, generateMigration } = await loadDrizzleKit();
+  const statements = await generateMigration(await generateDrizzleJson({}), await generateDrizzleJson(schema));
+  if (statements.length > 0) return statements;
+  throw new OptionsError("createTestDatabase.schema", schema, "a module that exports tables, each by itself");
 }
 
 /** The same functions, wherever the major of drizzle-kit that is installed has them. */
 async function loadDrizzleKit(): Promise<typeof import("drizzle-kit/api")> {
   const first: string = "drizzle-kit/api-postgres";
   return import(first).catch(() => import("drizzle-kit/api"));
+}
+
+const undefinedSchema = "3F000";
+
+function explained(error: unknown): unknown {
+  const { code, message = "" } = databaseError(error);
+  if (code !== undefinedSchema) return error;
+  const [, name = ""] = /"([^"]+)"/.exec(message) ?? [];
+  const advice =
+    "export the pgSchema itself from your Drizzle schema, beside its tables: drizzle-kit finds it only there";
+  return new SchemaError(name, `schema "${name}" was not made: ${advice}`, error);
+}
+
+/** A client that can be taken away: a worker that was left running must not reach the next test's database. */
+function revocable(client: PGlite): { proxy: PGlite; revoke(): void } {
+  let isOpen = true;
+  const proxy = new Proxy(client, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        if (!isOpen) throw new Error("this test database was closed");
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  return {
+    proxy,
+    revoke() {
+      isOpen = false;
+    },
+  };
 }

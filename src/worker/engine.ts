@@ -1,4 +1,5 @@
 import { TimeoutError } from "../errors.ts";
+import type { Spec } from "../tasks/spec.ts";
 import { Claimer } from "./claimer.ts";
 import type { Host, Registration } from "./host.ts";
 import { keepListening } from "./listener.ts";
@@ -49,14 +50,19 @@ export class Engine {
   }
 
   async start(): Promise<void> {
-    await prepare(this.#host, this.#registrations);
+    await this.prepare();
     if (this.#host.closing.aborted) return;
     this.#loops = Promise.all([this.#listen(), ...this.#pipelines.flatMap((pipeline) => this.#loopsOf(pipeline))]);
   }
 
+  /** What has to be before the first claim. */
+  prepare(): Promise<void> {
+    return prepare(this.#host, this.#registrations);
+  }
+
   /** Runs what is due until nothing is. Resolves to the number of runs. */
   async drain(): Promise<number> {
-    await prepare(this.#host, this.#registrations);
+    await this.prepare();
     const before = this.#begun;
     for (;;) {
       const begun = this.#begun;
@@ -65,6 +71,14 @@ export class Engine {
       await this.#idle();
       if (taken === 0 || this.#begun === begun) return this.#begun - before;
     }
+  }
+
+  /** Claims once for one spec, and waits until all that it began is settled. Resolves to how much that was. */
+  async runOnce(spec: Spec): Promise<number> {
+    const pipeline = this.#pipelines.find(({ registration }) => registration.spec === spec);
+    const taken = (await pipeline?.poller.take()) ?? 0;
+    await this.#idle();
+    return taken;
   }
 
   /** Ends what is under way; `closing` has fired before. */

@@ -1,15 +1,10 @@
-import { ConflictError, type TimeoutError } from "../errors.ts";
+import type { TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
-import type { Outcome } from "../queries/finalize.ts";
-import { parsePayload } from "../tasks/payload.ts";
-import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
-import { transition } from "../tasks/transition.ts";
 import { contextOf } from "./context.ts";
-import type { Job } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
-import { watchPayload } from "./payload-change.ts";
+import { outcomeOf } from "./outcome.ts";
 import type { Quarantine } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
@@ -108,51 +103,11 @@ export class Runner {
   async #work(run: Run): Promise<void> {
     run.beganAt = performance.now();
     this.#begun++;
-    const outcome = await this.#outcomeOf(run);
+    const outcome = await outcomeOf(this.#registration, run, {
+      contextOf: (changes) => contextOf(this.#host, this.#registration, run, changes),
+      warn: (message) => this.#host.report({ type: "warning", message }),
+    });
     this.#shared.settler.settle(run, outcome, performance.now() - run.beganAt);
-  }
-
-  async #outcomeOf(run: Run): Promise<Outcome> {
-    const { spec, handler } = this.#registration;
-    const { task } = run;
-    let payload: unknown;
-    try {
-      payload = parsePayload(spec, task);
-    } catch (error) {
-      return { task, result: fail(error) };
-    }
-    const job = jobOf(spec.maxRetries, task, payload);
-    const changeOf = watchPayload(spec, payload);
-    const changes = (result: Result) => (transition(spec, task, result).keepsPayload ? changeOf(job.payload) : {});
-    try {
-      const returned = await handler(job, contextOf(this.#host, this.#registration, run, changes));
-      const result = this.#resultOf(run, returned);
-      return { task, result, ...changes(result) };
-    } catch (error) {
-      run.failed = true;
-      return { task, result: retry(error) };
-    }
-  }
-
-  #resultOf({ finalized }: Run, returned: unknown): Result {
-    const { queue } = this.#registration.spec;
-    if (!isResult(returned)) {
-      if (returned !== undefined) {
-        this.#warn(`the handler of queue "${queue}" returned something that is no result, which is taken as done()`);
-      }
-      // What ctx.finalize said stands if its transaction committed; this is for when it did not.
-      return finalized ? retry(new ConflictError("the transaction of ctx.finalize was rolled back")) : done();
-    }
-    if (finalized && finalized.type !== returned.type) {
-      this.#warn(
-        `the handler of queue "${queue}" said ${finalized.type} to ctx.finalize, then returned ${returned.type}`,
-      );
-    }
-    return returned;
-  }
-
-  #warn(message: string): void {
-    this.#host.report({ type: "warning", message });
   }
 
   #report(during: "begin" | "release", { id, queue }: Claimed, error: unknown): void {
@@ -166,20 +121,4 @@ export class Runner {
  */
 function quarantineOf({ attempt }: Claimed): number {
   return Math.min(1_000 * 5 ** (attempt - 2), 60_000);
-}
-
-function jobOf(maxRetries: number, task: Claimed, payload: unknown): Job<any, any> {
-  const { id, queue, key, attempt, runAt, createdAt, meta, columns } = task;
-  return {
-    id,
-    queue,
-    key,
-    payload,
-    attempt,
-    maxRetries: task.maxRetries ?? maxRetries,
-    runAt,
-    createdAt,
-    meta,
-    columns,
-  };
 }

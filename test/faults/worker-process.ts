@@ -1,8 +1,8 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { done, fail, type Result } from "../../src/tasks/result.ts";
+import { createWorker } from "../../src/worker/create.ts";
 import type { Context, Job } from "../../src/worker/handler.ts";
-import { createWorker } from "../../src/worker/worker.ts";
 import { beginRun, type Run } from "./ledger.ts";
 import { inTransaction } from "./transaction.ts";
 import { pgqueue, type Work, workSpec } from "./work.ts";

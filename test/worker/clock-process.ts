@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
-import { createWorker } from "../../src/worker/worker.ts";
+import { createWorker } from "../../src/worker/create.ts";
 import { job, pgqueue } from "../queries/jobs.ts";
 
 // The wall clock of this process is wrong, as on a machine whose clock nobody sets.

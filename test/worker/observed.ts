@@ -1,9 +1,10 @@
 import { afterEach, expect, vi } from "vitest";
 import type { Db } from "../../src/queries/statement.ts";
 import type { Spec } from "../../src/tasks/spec.ts";
+import { createWorker } from "../../src/worker/create.ts";
 import type { WorkerEvent } from "../../src/worker/event.ts";
 import type { Handler } from "../../src/worker/handler.ts";
-import { createWorker, type Worker, type WorkerOptions } from "../../src/worker/worker.ts";
+import type { Worker, WorkerOptions } from "../../src/worker/worker.ts";
 import { pgqueue } from "../queries/jobs.ts";
 
 type EventOf<Type extends WorkerEvent["type"]> = Extract<WorkerEvent, { type: Type }>;

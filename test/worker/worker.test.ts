@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { createWorker } from "../../src/worker/worker.ts";
+import { createWorker } from "../../src/worker/create.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { job, pgqueue, rowOf, ticker } from "../queries/jobs.ts";

@@ -1,0 +1,123 @@
+import { type SQL, sql } from "drizzle-orm";
+import * as v from "valibot";
+import { ConflictError, OptionsError } from "../errors.ts";
+import { moment, statementTime } from "../queries/clock.ts";
+import { bindingOf } from "../queries/create.ts";
+import { ofSpec } from "../queries/of-spec.ts";
+import { primary } from "../queries/statement.ts";
+import { type Duration, milliseconds } from "../tasks/duration.ts";
+import { checkOptions, dateOption, durationOption } from "../tasks/options.ts";
+import { type InsideOfWorker, insideOf } from "../worker/create.ts";
+import type { SettledEvent } from "../worker/event.ts";
+import type { Worker } from "../worker/worker.ts";
+import { during, type Moment } from "./moment.ts";
+
+export interface DrainOptions {
+  /** Moves time on, up to this moment or by so long, from one task that becomes due to the next. Default: time stands still. */
+  until?: Date | Duration | undefined;
+}
+
+/** A run whose outcome was written. */
+export interface DrainedRun extends Omit<SettledEvent, "type" | "duration"> {
+  /** When it ran, in the time of the test. */
+  at: Date;
+}
+
+const drainOptions = v.strictObject({ until: v.optional(v.union([dateOption, durationOption(0)])) });
+const mostRuns = 100_000;
+const timeOf = new WeakMap<Worker<any, any>, Date>();
+
+/**
+ * Runs what is due, over and over until nothing is; with `until`, moves time on to the next retry, tick, delayed task or
+ * expired lease, and so on until that moment. It does not sleep: statements are given the moment, and those that handlers
+ * make take it too. Time begins with the clock of Postgres, and goes on from one drain of a worker to its next.
+ *
+ * @returns the runs, in the order in which they ended.
+ * @throws ConflictError when the worker was started or stopped, or after 100,000 runs.
+ * @throws OptionsError when `until` is neither a Date nor a Duration.
+ * @example
+ * const runs = await drain(worker, { until: "30d" });
+ * expect(runs.map(({ result }) => result)).toEqual(["retry", "retry", "done"]);
+ */
+export async function drain(worker: Worker<any, any>, options: DrainOptions = {}): Promise<DrainedRun[]> {
+  checkOptions("drain", drainOptions, options);
+  const inside = insideOf("drain", worker);
+  const time: Moment = { now: await startOf(worker, inside) };
+  const end = endOf(time.now, options.until);
+  const runs: DrainedRun[] = [];
+  const unwatch = inside.watch((event) => {
+    if (event.type !== "settled") return;
+    const { type, duration, ...run } = event;
+    runs.push({ ...run, at: time.now });
+  });
+  try {
+    await during(time, () => runAll(inside, time, end, () => runs.length));
+  } finally {
+    unwatch();
+  }
+  if (end > time.now) time.now = end;
+  timeOf.set(worker, time.now);
+  return runs;
+}
+
+async function runAll(inside: InsideOfWorker, time: Moment, end: Date, countRuns: () => number): Promise<void> {
+  const { db, pgqueue, specs } = inside;
+  await inside.prepare();
+  // What is due and yet not to be had, such as a row that the test has locked, is left behind when time moves on.
+  let stuckAt: Date | undefined;
+  for (;;) {
+    if (countRuns() >= mostRuns) throw new ConflictError(`drain: ${countRuns()} runs did not come to an end`);
+    const event = await nextEvent(inside, stuckAt, end);
+    if (!event) return;
+    if (event.at > time.now) time.now = event.at;
+    const spec = specs[event.spec]!;
+    const taken = event.isLease ? (await pgqueue.reap(db, spec)).length : await inside.runOnce(spec);
+    if (taken === 0) stuckAt = time.now;
+  }
+}
+
+/** The end of the last drain, or what the clock of Postgres says. In whole milliseconds, as a Date has them. */
+async function startOf(worker: Worker<any, any>, { db }: InsideOfWorker): Promise<Date> {
+  const [row] = await primary("drain", db)
+    .select({ now: wholeMilliseconds(statementTime()) })
+    .from(sql`(select 1) as one`);
+  const now = new Date(row!.now);
+  const last = timeOf.get(worker);
+  return last && last > now ? last : now;
+}
+
+function endOf(start: Date, until: Date | Duration | undefined): Date {
+  if (until === undefined) return start;
+  if (until instanceof Date) return until;
+  const end = new Date(start.getTime() + milliseconds("drain.until", until));
+  if (end.getUTCFullYear() > 9999) throw new OptionsError("drain.until", until, "a moment before the year 10000");
+  return end;
+}
+
+/** Which of the worker's tasks is due next, or loses its lease; after a moment, where one is given. */
+async function nextEvent({ db, pgqueue, specs }: InsideOfWorker, after: Date | undefined, until: Date) {
+  const binding = bindingOf(pgqueue);
+  const { tasks, queues } = binding;
+  const specOf = sql`case ${sql.join(
+    specs.map((spec, i) => sql`when ${ofSpec(binding, spec)} then ${sql.raw(String(i))}`),
+    sql` `,
+  )} end`;
+  const isPaused = sql`exists (select 1 from ${queues} where ${queues.queue} = ${tasks.queue} and ${queues.pausedAt} is not null)`;
+  const isLease = sql`${tasks.status} = 'running'`;
+  const at = sql`case when ${isLease} then ${tasks.leaseUntil} + interval '1 millisecond' else ${tasks.runAt} end`;
+  const [event] = await primary("drain", db)
+    .select({ at: wholeMilliseconds(at), isLease: sql<boolean>`${isLease}`, spec: sql<number>`${specOf}` })
+    .from(tasks)
+    .where(
+      sql`(${isLease} or (${tasks.status} = 'pending' and not ${isPaused})) and ${specOf} is not null
+        and ${at} <= ${moment(until)} ${after ? sql`and ${at} > ${moment(after)}` : sql``}`,
+    )
+    .orderBy(at, tasks.id)
+    .limit(1);
+  return event && { ...event, at: new Date(event.at) };
+}
+
+/** Rounded up, so that what is due then is due. */
+function wholeMilliseconds(value: SQL) {
+  return sql<number>`ceil(extract(epoch from ${value}) * 1000)`.mapWith(Number);
+}

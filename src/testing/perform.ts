@@ -1,0 +1,111 @@
+import * as v from "valibot";
+import { OptionsError } from "../errors.ts";
+import { type Claimed, newClaimToken } from "../queries/claimed.ts";
+import type { Outcome } from "../queries/finalize.ts";
+import { exactJson } from "../tasks/exact-json.ts";
+import { checkOptions, integerOption, plainObjectOption, retriesOption } from "../tasks/options.ts";
+import { encodePayload } from "../tasks/payload.ts";
+import { type Result, retry } from "../tasks/result.ts";
+import type { Spec } from "../tasks/spec.ts";
+import { transition } from "../tasks/transition.ts";
+import type { Handler } from "../worker/handler.ts";
+import { outcomeOf } from "../worker/outcome.ts";
+
+export interface PerformOptions<Columns = {}> {
+  /** Which try this is, from 1. Default 1. */
+  attempt?: number | undefined;
+  /** Tries after the first, for this task. Default: the spec's. */
+  maxRetries?: number | undefined;
+  /** `job.meta`. Default null. */
+  meta?: Record<string, unknown> | undefined;
+  /** `job.columns`: your own columns. Default: none. */
+  columns?: Columns | undefined;
+  /** `ctx.signal`. Default: one that does not fire. */
+  signal?: AbortSignal | undefined;
+}
+
+/** How a run ended. */
+export interface Performed<In> {
+  /** What the handler said: `done` where it returned nothing, `retry` with the error where it threw. */
+  result: Result;
+  /** What that makes of the task. */
+  status: "completed" | "pending" | "failed";
+  /** Milliseconds until it runs again; null where it does not. */
+  delay: number | null;
+  /** The payload as it is stored afterwards. */
+  payload: In;
+}
+
+const performOptions = v.strictObject({
+  attempt: v.optional(integerOption(1, 32_768)),
+  maxRetries: v.optional(retriesOption),
+  meta: v.optional(plainObjectOption),
+  columns: v.optional(plainObjectOption),
+  signal: v.optional(v.custom((value) => value instanceof AbortSignal, "an AbortSignal")),
+});
+
+/**
+ * Runs a handler once, without a database, on the payload as it would come out of one: through JSON and the spec's schema.
+ * `ctx.finalize` takes whatever it is given for a transaction and only remembers the result; `ctx.extendLease` does
+ * nothing. A handler that throws does not make it throw.
+ *
+ * @throws PayloadError when the payload is refused, as `enqueue` would.
+ * @example
+ * const { result } = await perform(sendReceipt, handler, { orderId: 1, to: "ada@example.com" }, { attempt: 2 });
+ * expect(result).toEqual(done());
+ */
+export async function perform<In, Out, Columns = {}>(
+  spec: Spec<In, Out>,
+  handler: Handler<NoInfer<Out>, Columns>,
+  payload: NoInfer<In>,
+  options: PerformOptions<Columns> = {},
+): Promise<Performed<In>> {
+  checkOptions("perform", performOptions, options);
+  if (typeof handler !== "function") throw new OptionsError("perform.handler", handler, "a function");
+  const { attempt = 1, maxRetries, meta = null, columns = {}, signal = new AbortController().signal } = options;
+  const stored = JSON.parse(encodePayload(spec, payload).json) as In;
+  const now = new Date();
+  const task: Claimed<any, any> = {
+    id: 1,
+    queue: spec.queue,
+    key: spec.kind === "ticker" ? spec.key : null,
+    payload: structuredClone(stored),
+    attempt,
+    maxRetries: maxRetries === undefined || maxRetries < 0 ? null : maxRetries,
+    meta,
+    columns,
+    runAt: now,
+    createdAt: now,
+    token: newClaimToken(),
+    claims: attempt,
+    crashed: false,
+  };
+  const run: { task: typeof task; finalized?: Result; failed?: true } = { task };
+  let finalized: Outcome | undefined;
+  const returned = await outcomeOf({ spec, handler }, run, {
+    contextOf: (changes) => ({
+      signal,
+      workerId: "perform",
+      extendLease: async () => {},
+      finalize: async (_tx, result) => {
+        finalized = { task, result, ...changes(result) };
+        run.finalized = result;
+      },
+    }),
+    warn: (message) => console.warn(`pgqueue: ${message}`),
+  });
+  const outcome = finalized && !run.failed ? finalized : returned;
+  try {
+    return applied<In>(spec, stored, outcome);
+  } catch (error) {
+    // What cannot be stored is a retry, as in a worker.
+    return applied<In>(spec, stored, { task, result: retry(error) });
+  }
+}
+
+function applied<In>(spec: Spec<In, any>, stored: In, { task, result, payload }: Outcome): Performed<In> {
+  const { status, delay, keepsPayload, output } = transition(spec, task, result);
+  if (output) exactJson(output.value, "output");
+  const isChanged = payload !== undefined && keepsPayload;
+  return { result, status, delay, payload: isChanged ? JSON.parse(encodePayload(spec, payload).json) : stored };
+}

@@ -1,0 +1,30 @@
+import type { Db } from "../queries/statement.ts";
+
+/**
+ * Runs a test in a transaction that is always rolled back, so that a database can be shared by all tests: pass `tx` for
+ * `db`, to a worker too.
+ *
+ * @example
+ * await rollBack(db, async (tx) => {
+ *   await checkOut(tx, cart);
+ *   await expectEnqueued(tx, sendReceipt);
+ * });
+ */
+export async function rollBack<D extends Db, T>(db: D, run: (tx: TransactionOf<D>) => Promise<T>): Promise<T> {
+  const undo = new Undo<T>();
+  try {
+    await db.transaction(async (tx) => {
+      undo.value = await run(tx);
+      throw undo;
+    });
+  } catch (error) {
+    if (error !== undo) throw error;
+  }
+  return undo.value as T;
+}
+
+type TransactionOf<D extends Db> = Parameters<Parameters<D["transaction"]>[0]>[0];
+
+class Undo<T> extends Error {
+  value: T | undefined;
+}

@@ -1,0 +1,77 @@
+import { ConflictError } from "../errors.ts";
+import type { Claimed } from "../queries/claimed.ts";
+import type { Outcome } from "../queries/finalize.ts";
+import { parsePayload } from "../tasks/payload.ts";
+import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
+import { transition } from "../tasks/transition.ts";
+import type { Context, Job } from "./handler.ts";
+import type { Registration } from "./host.ts";
+import { watchPayload } from "./payload-change.ts";
+import type { Run } from "./run.ts";
+
+interface Surroundings {
+  /** What the handler works with. `changes` tells what a result keeps of the payload. */
+  contextOf(changes: (result: Result) => { payload?: unknown }): Context;
+  warn(message: string): void;
+}
+
+/** Runs the handler on a claimed task. Whatever the handler does, there is an outcome. */
+export async function outcomeOf(
+  { spec, handler }: Registration,
+  run: Pick<Run, "task" | "finalized" | "failed">,
+  { contextOf, warn }: Surroundings,
+): Promise<Outcome> {
+  const { task } = run;
+  let payload: unknown;
+  try {
+    payload = parsePayload(spec, task);
+  } catch (error) {
+    return { task, result: fail(error) };
+  }
+  const job = jobOf(spec.maxRetries, task, payload);
+  const changeOf = watchPayload(spec, payload);
+  const changes = (result: Result) => (transition(spec, task, result).keepsPayload ? changeOf(job.payload) : {});
+  try {
+    const returned = await handler(job, contextOf(changes));
+    const result = resultOf(spec.queue, run.finalized, returned, warn);
+    return { task, result, ...changes(result) };
+  } catch (error) {
+    run.failed = true;
+    return { task, result: retry(error) };
+  }
+}
+
+function resultOf(
+  queue: string,
+  finalized: Result | undefined,
+  returned: unknown,
+  warn: (message: string) => void,
+): Result {
+  if (!isResult(returned)) {
+    if (returned !== undefined) {
+      warn(`the handler of queue "${queue}" returned something that is no result, which is taken as done()`);
+    }
+    // What ctx.finalize said stands if its transaction committed; this is for when it did not.
+    return finalized ? retry(new ConflictError("the transaction of ctx.finalize was rolled back")) : done();
+  }
+  if (finalized && finalized.type !== returned.type) {
+    warn(`the handler of queue "${queue}" said ${finalized.type} to ctx.finalize, then returned ${returned.type}`);
+  }
+  return returned;
+}
+
+function jobOf(maxRetries: number, task: Claimed, payload: unknown): Job<any, any> {
+  const { id, queue, key, attempt, runAt, createdAt, meta, columns } = task;
+  return {
+    id,
+    queue,
+    key,
+    payload,
+    attempt,
+    maxRetries: task.maxRetries ?? maxRetries,
+    runAt,
+    createdAt,
+    meta,
+    columns,
+  };
+}
