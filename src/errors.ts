@@ -86,7 +86,16 @@ export class SchemaError extends PgqueueError {
   }
 }
 
-/** The call does not fit the present state: a running task's payload, a hash held out of sight, a stopped worker. */
+/** The database refuses what the statement needs: a read-only connection, or a role without the rights. */
+export class AccessError extends PgqueueError {
+  override readonly name = "AccessError";
+  readonly code = "PGQUEUE_ACCESS";
+}
+
+/**
+ * The call does not fit the present state: a running task's payload, a hash held out of sight, a stopped worker, a
+ * transaction that has ended.
+ */
 export class ConflictError extends PgqueueError {
   override readonly name = "ConflictError";
   readonly code = "PGQUEUE_CONFLICT";

@@ -1,4 +1,5 @@
 export {
+  AccessError,
   ConflictError,
   LeaseExpiredError,
   OptionsError,

@@ -53,7 +53,7 @@ const outside: Record<string, RegExp> = {
   queries: /^(valibot|drizzle-orm(\/pg-core)?)$/,
   worker: /^(valibot|drizzle-orm(\/pg-core)?|node:.+)$/,
   migrate: /^(drizzle-orm|node:fs\/promises)$/,
-  testing: /^(drizzle-orm(\/.+)?|drizzle-kit(\/.+)?|@electric-sql\/pglite|node:.+)$/,
+  testing: /^(valibot|drizzle-orm(\/.+)?|drizzle-kit(\/.+)?|@electric-sql\/pglite|node:.+)$/,
   index: /^$/,
 };
 

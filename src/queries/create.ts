@@ -9,6 +9,7 @@ import { enable } from "./enable.ts";
 import { enqueue } from "./enqueue.ts";
 import { enqueueFrom } from "./enqueue-from.ts";
 import { enqueueMany } from "./enqueue-many.ts";
+import { type Executable, explained, explaining } from "./explained.ts";
 import { extendLease } from "./extend-lease.ts";
 import { finalize } from "./finalize.ts";
 import { finalizeOrThrow } from "./finalize-or-throw.ts";
@@ -26,7 +27,6 @@ import { releaseClaim } from "./release-claim.ts";
 import { replacePayload } from "./replace-payload.ts";
 import { requeue } from "./requeue.ts";
 import { resumeQueue } from "./resume-queue.ts";
-import { type Executable, explained, withSchemaErrors } from "./schema-error.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
 import { stats } from "./stats.ts";
 import { upsertTicker } from "./upsert-ticker.ts";
@@ -94,7 +94,7 @@ export function createPgqueue<Tasks extends AnyTasks>(
   const binding = bind(options, options.notify ?? true);
   const bound = {
     ...bindAll(builders, (name, statement) => (db, ...args) => {
-      return withSchemaErrors(binding, statement(binding, primary(name, db), ...args) as Executable);
+      return explaining(binding, statement(binding, primary(name, db), ...args) as Executable);
     }),
     ...bindAll(calls, (name, statement) => async (db, ...args) => {
       try {

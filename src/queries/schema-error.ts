@@ -7,44 +7,30 @@ import { databaseError } from "./database-error.ts";
 const undefinedTable = "42P01";
 const undefinedColumn = "42703";
 
-export interface Executable {
-  execute(...args: unknown[]): Promise<unknown>;
-}
-
-/** The builder, whose errors about pgqueue's own tables are put in words. */
-export function withSchemaErrors<T extends Executable>(binding: Binding, builder: T): T {
-  const execute = builder.execute;
-  builder.execute = (...args) =>
-    execute.apply(builder, args).catch((error) => {
-      throw explained(binding, error);
-    });
-  return builder;
-}
-
-/** The error itself, or a SchemaError where it says that a table or column of pgqueue's own is missing. */
-export function explained({ tasks, queues }: Binding, error: unknown): unknown {
+/** A SchemaError where the error says that a table or column of pgqueue's own is missing. */
+export function schemaError({ tasks, queues }: Binding, error: unknown): SchemaError | undefined {
   const { code, message = "" } = databaseError(error);
   const tables: readonly Table[] = [tasks, queues];
   if (code === undefinedTable) {
     // The same code stands for a name that is missing in a FROM clause, which is no fault of the database.
     const [name] = /FROM/.test(message) ? [] : quoted(message);
     const table = tables.find((own) => qualifiedName(own) === name);
-    return table ? missingTable(getTableName(table), error) : error;
+    return table && missingTable(table, error);
   }
   if (code === undefinedColumn) {
     const found = namedColumn(message);
     const table = tables.find((own) => isColumnOf(own, found));
-    return table
-      ? missingColumn(found.relation ? `${found.relation}.${found.column}` : found.column, table, error)
-      : error;
+    return table && missingColumn(found.relation ? `${found.relation}.${found.column}` : found.column, table, error);
   }
-  return error;
+  return undefined;
 }
 
-function missingTable(table: string, error: unknown): SchemaError {
+function missingTable(table: Table, error: unknown): SchemaError {
+  const { schema, name } = getTableConfig(table as PgTable);
+  const inSchema = schema ? ` and the pgSchema "${schema}" by itself too` : "";
   return new SchemaError(
-    table,
-    `table "${table}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration${withoutKit(table)}`,
+    name,
+    `table "${qualifiedName(table)}" does not exist in this database. Export it from your Drizzle schema by itself${inSchema}, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration${withoutKit(name)}`,
     error,
   );
 }

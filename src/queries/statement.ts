@@ -1,6 +1,7 @@
 import { getTableName, type QueryPromise, type SQL, sql, type Table } from "drizzle-orm";
 import type { withReplicas } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
+import { transactionHasEnded } from "./access-error.ts";
 
 /** Drizzle's own type of a Postgres database or transaction, in either major; used inside. */
 export type DrizzleDb = Parameters<typeof withReplicas>[0];
@@ -14,6 +15,7 @@ export interface Db {
   with: unknown;
   $with: unknown;
   refreshMaterializedView: unknown;
+  $cache: unknown;
   execute(query: any): PromiseLike<unknown>;
   transaction<T>(run: (tx: any) => Promise<T>, config?: any): Promise<T>;
 }
@@ -44,11 +46,23 @@ export function primary(call: string, db: Db): DrizzleDb {
   if (
     typeof handle?.select === "function" &&
     typeof handle.$with === "function" &&
-    "refreshMaterializedView" in handle
+    "refreshMaterializedView" in handle &&
+    // CockroachDB of Drizzle 1.0 has all the rest.
+    "$cache" in handle
   ) {
+    if (hasEnded(handle)) throw transactionHasEnded();
     return handle as unknown as DrizzleDb;
   }
   throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");
+}
+
+/**
+ * Whether it is a transaction of node-postgres after its end: its client, which is back in the pool, would run the
+ * statement by itself. postgres.js would do so too, and does not let it be seen.
+ */
+function hasEnded(handle: Db): boolean {
+  const { session } = handle as { session?: { client?: { _txStatus?: unknown } } };
+  return "rollback" in handle && session?.client?._txStatus === "I";
 }
 
 /** Whether the caller's own transaction is open already: only a transaction can be rolled back. */

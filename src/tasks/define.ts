@@ -40,7 +40,7 @@ export interface JobOptions<S extends StandardSchemaV1> extends TaskOptions<S> {
   dedup?: Dedup | undefined;
 }
 
-export interface TickerOptions<S extends StandardSchemaV1, Columns = {}> extends TaskOptions<S> {
+export interface TickerOptions<S extends StandardSchemaV1, Columns extends object = {}> extends TaskOptions<S> {
   /** The ticker's identity in its queue. Required. */
   key: string;
   /** Stored when the ticker is first created. Required. */
@@ -86,7 +86,7 @@ export function defineJob<S extends StandardSchemaV1>(
  *   payload: v.object({ cursor: v.number() }), initialPayload: { cursor: 0 },
  * });
  */
-export function defineTicker<S extends StandardSchemaV1, Columns = {}>(
+export function defineTicker<S extends StandardSchemaV1, Columns extends object = {}>(
   options: TickerOptions<S, Columns>,
 ): TickerSpec<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>, Columns> {
   checkOptions("defineTicker", tickerOptions, options);

@@ -6,10 +6,21 @@ import { OptionsError, SchemaError } from "../errors.ts";
 import { databaseError } from "../queries/database-error.ts";
 import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
 
-export interface TestDatabase<Schema extends Record<string, unknown>> {
-  readonly db: PgliteDatabase<Schema>;
+/** What Drizzle types `db.query` by: the schema on 0.45, what `defineRelations` made on 1.0. */
+type Queryable = ReturnType<typeof drizzle> extends PgliteDatabase<infer Known> ? Known : never;
+type DatabaseOf<Known> = Known extends Queryable ? PgliteDatabase<Known> : PgliteDatabase;
+
+export interface TestDatabase<Schema extends Record<string, unknown>, Relations = Schema> {
+  readonly db: DatabaseOf<Relations>;
   /** Gives the database up. Whatever still uses it afterwards is refused. */
   close(): Promise<void>;
+}
+
+export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Relations = Schema> {
+  /** Your schema module: `import * as schema from "./schema"`. */
+  schema: Schema;
+  /** What `defineRelations` of Drizzle 1.0 made, for `db.query`. On 0.45 relations are part of the schema. */
+  relations?: Relations | undefined;
 }
 
 /**
@@ -24,9 +35,10 @@ export interface TestDatabase<Schema extends Record<string, unknown>> {
  * import * as schema from "./schema";
  * const { db, close } = await createTestDatabase({ schema });
  */
-export async function createTestDatabase<Schema extends Record<string, unknown>>(
-  { schema }: { schema: Schema } = {} as never,
-): Promise<TestDatabase<Schema>> {
+export async function createTestDatabase<Schema extends Record<string, unknown>, Relations = Schema>(
+  options: TestDatabaseOptions<Schema, Relations>,
+): Promise<TestDatabase<Schema, Relations>> {
+  const { schema, relations } = options ?? {};
   checkSchema(schema);
   const statements = await statementsOf(schema);
   const client = await takeDatabase();
@@ -41,7 +53,9 @@ export async function createTestDatabase<Schema extends Record<string, unknown>>
     revoke();
     await giveDatabase(client);
   };
-  return { db: drizzle({ client: proxy, schema }), close };
+  // The types of Drizzle's options differ between its majors.
+  const db = drizzle({ client: proxy, schema, ...(relations && { relations }) } as never);
+  return { db: db as unknown as DatabaseOf<Relations>, close };
 }
 
 function checkSchema(schema: Record<string, unknown>): void {

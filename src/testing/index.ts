@@ -1,4 +1,4 @@
-export { createTestDatabase, type TestDatabase } from "./database.ts";
+export { createTestDatabase, type TestDatabase, type TestDatabaseOptions } from "./database.ts";
 export { type DrainedRun, type DrainOptions, drain } from "./drain.ts";
 export { type EnqueuedOptions, type EnqueuedTask, enqueued } from "./enqueued.ts";
 export { expectEnqueued, refuteEnqueued, type TaskPattern } from "./expect-enqueued.ts";

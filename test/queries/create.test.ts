@@ -140,7 +140,8 @@ describe("every statement runs", () => {
     const statements: string[] = [];
     const spy = drizzle(readOnly, { logger: { logQuery: (query) => statements.push(query) } });
     await expect(createPgqueue({ tasks, queues }).claim(replica, job(), { limit: 1 })).rejects.toMatchObject({
-      cause: { code: "25006" },
+      name: "AccessError",
+      cause: { cause: { code: "25006" } },
     });
     await liveThrough(createPgqueue({ tasks, queues }), withReplicas(database.db, [spy]) as never);
     expect(statements).toEqual([]);

@@ -29,7 +29,7 @@ const bothMajors = {
     "uuid",
     "withReplicas",
   ],
-  "drizzle-orm/pglite": ["PgliteDatabase"],
+  "drizzle-orm/pglite": ["drizzle", "PgliteDatabase"],
 };
 
 let dist: string;

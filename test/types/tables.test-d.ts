@@ -1,11 +1,34 @@
-import { eq } from "drizzle-orm";
-import { index, integer, pgSchema, pgTable, text, uuid } from "drizzle-orm/pg-core";
-import { drizzle } from "drizzle-orm/postgres-js";
-import { createPgqueue, pgqueueTables, type TaskError } from "pgqueue";
+import { eq, getTableColumns, getTableName, type InferInsertModel, type InferSelectModel, sql } from "drizzle-orm";
+import {
+  alias,
+  bigint,
+  check,
+  foreignKey,
+  index,
+  integer,
+  pgPolicy,
+  pgSchema,
+  pgTable,
+  pgView,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import {
+  createPgqueue,
+  type PgqueueOptions,
+  type PgqueueTables,
+  pgqueueTables,
+  type QueuesTable,
+  type TaskError,
+  type TaskKind,
+  type TaskStatus,
+  type TasksTable,
+} from "pgqueue";
 import { queues as defaultQueues, tasks as defaultTasks } from "pgqueue/schema";
-import { describe, expectTypeOf, test } from "vitest";
+import { assertType, describe, expectTypeOf, test } from "vitest";
+import { db, orders } from "./shop.ts";
 
-const orders = pgTable("orders", { id: integer("id").primaryKey(), to: text("to").notNull() });
 const jobs = pgSchema("jobs");
 const { tasks, queues } = pgqueueTables({
   prefix: "shop_",
@@ -15,10 +38,15 @@ const { tasks, queues } = pgqueueTables({
     orderId: integer("order_id").references(() => orders.id),
     note: text("note").default(""),
   },
-  extraConfig: (t) => [index("by_tenant").on(t.tenantId, t.runAt)],
+  extraConfig: (t) => [
+    index("by_tenant").on(t.tenantId, t.runAt),
+    uniqueIndex("one_per_order").on(t.orderId).where(sql`${t.status} = 'pending'`),
+    check("noted", sql`${t.note} <> ''`),
+    foreignKey({ columns: [t.orderId], foreignColumns: [orders.id] }),
+    pgPolicy("own", { using: sql`${t.tenantId} = current_setting('tenant')::uuid` }),
+  ],
 });
 const plain = pgqueueTables();
-const db = drizzle({ client: null as never });
 
 describe("pgqueueTables", () => {
   test("gives ordinary tables, read with their own types", async () => {
@@ -93,6 +121,76 @@ describe("pgqueueTables", () => {
     await db.insert(plain.tasks).values({ queue: "q", payload: {}, status: "done" });
   });
 
+  test("what is read and given has a type by itself", () => {
+    expectTypeOf<Pick<typeof tasks.$inferSelect, "id" | "status" | "tenantId" | "orderId">>().toEqualTypeOf<{
+      id: number;
+      status: TaskStatus;
+      tenantId: string;
+      orderId: number | null;
+    }>();
+    type Given = typeof tasks.$inferInsert;
+    expectTypeOf<Pick<Given, "queue" | "payload" | "tenantId">>().toEqualTypeOf<{
+      queue: string;
+      payload: unknown;
+      tenantId: string;
+    }>();
+    expectTypeOf<Given["runAt"]>().toEqualTypeOf<Date | undefined>();
+    expectTypeOf<Given["kind"]>().toEqualTypeOf<TaskKind | undefined>();
+    expectTypeOf<Given["meta"]>().toEqualTypeOf<Record<string, unknown> | null | undefined>();
+    expectTypeOf<InferSelectModel<typeof tasks>>().toEqualTypeOf<typeof tasks.$inferSelect>();
+    expectTypeOf<InferInsertModel<typeof tasks>>().toEqualTypeOf<Given>();
+    expectTypeOf<typeof queues.$inferSelect>().toEqualTypeOf<{ queue: string; pausedAt: Date | null }>();
+    expectTypeOf<typeof queues.$inferInsert>().toEqualTypeOf<{ queue: string; pausedAt?: Date | null | undefined }>();
+  });
+
+  test("their names are literals made of the prefix", () => {
+    expectTypeOf(getTableName(plain.tasks)).toEqualTypeOf<"pgqueue_tasks">();
+    expectTypeOf(getTableName(plain.queues)).toEqualTypeOf<"pgqueue_queues">();
+    expectTypeOf(getTableName(tasks)).toEqualTypeOf<"shop_tasks">();
+    expectTypeOf(getTableName(queues)).toEqualTypeOf<"shop_queues">();
+    expectTypeOf(plain.tasks).toEqualTypeOf<TasksTable>();
+    expectTypeOf(queues).toEqualTypeOf<QueuesTable<"shop_queues">>();
+    expectTypeOf(plain).toEqualTypeOf<PgqueueTables>();
+    const prefix: string = "any_";
+    expectTypeOf(getTableName(pgqueueTables({ prefix }).tasks)).toEqualTypeOf<`${string}tasks`>();
+  });
+
+  test("the user's tables and views refer to them", async () => {
+    const receipts = pgTable("receipts", {
+      id: integer("id").primaryKey(),
+      taskId: bigint("task_id", { mode: "number" }).references(() => tasks.id, { onDelete: "set null" }),
+      queue: text("queue").references(() => queues.queue),
+    });
+    const [row] = await db.select().from(receipts).innerJoin(tasks, eq(tasks.id, receipts.taskId));
+    expectTypeOf(row!.receipts.taskId).toEqualTypeOf<number | null>();
+    const failed = pgView("failed").as((qb) =>
+      qb.select({ id: tasks.id, tenant: tasks.tenantId }).from(tasks).where(eq(tasks.status, "failed")),
+    );
+    expectTypeOf(await db.select().from(failed)).toEqualTypeOf<{ id: number; tenant: string }[]>();
+    const other = alias(tasks, "other");
+    const [pair] = await db.select().from(tasks).innerJoin(other, eq(other.hash, tasks.hash));
+    expectTypeOf(pair!.other.tenantId).toEqualTypeOf<string>();
+    // @ts-expect-error no such status
+    eq(tasks.status, "done");
+    // @ts-expect-error no such kind
+    eq(tasks.kind, "cron");
+  });
+
+  test("rows are changed and deleted like any others", async () => {
+    const [changed] = await db
+      .update(tasks)
+      .set({ runAt: new Date(), note: null })
+      .where(eq(tasks.tenantId, "t"))
+      .returning({ id: tasks.id, note: tasks.note });
+    expectTypeOf(changed!).toEqualTypeOf<{ id: number; note: string | null }>();
+    const [deleted] = await db.delete(plain.tasks).returning();
+    expectTypeOf(deleted!).toEqualTypeOf<typeof plain.tasks.$inferSelect>();
+    // @ts-expect-error queue is not null
+    db.update(tasks).set({ queue: null });
+    // @ts-expect-error no such column
+    db.update(tasks).set({ nope: 1 });
+  });
+
   test("default tables are those of pgqueue/schema", () => {
     expectTypeOf(defaultTasks).toEqualTypeOf(plain.tasks);
     expectTypeOf(defaultQueues).toEqualTypeOf(plain.queues);
@@ -106,10 +204,16 @@ describe("pgqueueTables", () => {
     pgqueueTables({ columns: { a: 5 } });
     // @ts-expect-error unknown option
     pgqueueTables({ prefx: "shop_" });
+    // @ts-expect-error a prefix is text
+    pgqueueTables({ prefix: 1 });
     // @ts-expect-error a schema is not its name
     pgqueueTables({ schema: "jobs" });
+    // @ts-expect-error a table is not its columns
+    pgqueueTables({ columns: orders });
     // @ts-expect-error no such column in extraConfig
     pgqueueTables({ extraConfig: (t) => [index("i").on(t.nope)] });
+    // @ts-expect-error extraConfig gives a list
+    pgqueueTables({ extraConfig: (t) => index("i").on(t.hash) });
   });
 });
 
@@ -127,5 +231,8 @@ describe("createPgqueue", () => {
     createPgqueue({ tasks });
     // @ts-expect-error unknown option
     createPgqueue({ tasks, queues, notfy: false });
+    // @ts-expect-error columns that are no table
+    createPgqueue({ tasks: getTableColumns(tasks), queues });
+    assertType<PgqueueOptions<typeof tasks>>({ tasks, queues });
   });
 });

@@ -1,47 +1,26 @@
-import { integer, text, uuid } from "drizzle-orm/pg-core";
-import { drizzle } from "drizzle-orm/postgres-js";
 import {
   type Context,
-  createPgqueue,
   createWorker,
-  defineJob,
-  defineTicker,
   done,
   fail,
+  type Handler,
   type Job,
+  type PayloadOf,
   pgqueueTables,
   retry,
   skip,
   type WorkerEvent,
 } from "pgqueue";
-import * as v from "valibot";
 import { describe, expectTypeOf, test } from "vitest";
-import { z } from "zod";
-
-const shop = createPgqueue(
-  pgqueueTables({
-    prefix: "shop_",
-    columns: { tenantId: uuid("tenant_id").notNull(), orderId: integer("order_id"), note: text("note").default("") },
-  }),
-);
-const plain = createPgqueue(pgqueueTables());
-const db = drizzle({ client: null as never });
-const receipt = defineJob({ queue: "receipt", payload: v.object({ orderId: v.number() }) });
-const moment = defineJob({
-  queue: "moment",
-  payload: z.object({ at: z.string().transform((s) => new Date(s)), n: z.number().default(1) }),
-});
-const cursor = { payload: v.object({ cursor: v.number() }), initialPayload: { cursor: 0 }, every: "5m" } as const;
-const ticker = defineTicker({ queue: "sync", key: "plain", ...cursor });
-const tenantTicker = defineTicker({ queue: "sync", key: "tenant", ...cursor, columns: { tenantId: "t" } });
+import { db, moment, plain, receipt, type ShopColumns, shop, tenantTicker, ticker } from "./shop.ts";
 
 describe("a handler", () => {
   test("gets the schema's output and the user's columns", () => {
     const worker = createWorker({ db, pgqueue: shop });
     worker.register(moment, (job, context) => {
       expectTypeOf(job.payload).toEqualTypeOf<{ at: Date; n: number }>();
-      expectTypeOf(job.columns).toEqualTypeOf<{ tenantId: string; orderId: number | null; note: string | null }>();
-      expectTypeOf(job).toEqualTypeOf<Job<{ at: Date; n: number }, typeof job.columns>>();
+      expectTypeOf(job.columns).toEqualTypeOf<ShopColumns>();
+      expectTypeOf(job).toEqualTypeOf<Job<{ at: Date; n: number }, ShopColumns>>();
       expectTypeOf(job.maxRetries).toEqualTypeOf<number>();
       expectTypeOf(context).toEqualTypeOf<Context>();
       expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
@@ -53,6 +32,19 @@ describe("a handler", () => {
     createWorker({ db, pgqueue: plain }).register(receipt, (job) => {
       expectTypeOf(job.columns).toEqualTypeOf<{}>();
     });
+  });
+
+  test("is of the spec's payload, if it was written apart", () => {
+    const worker = createWorker({ db, pgqueue: plain });
+    const own: Handler<PayloadOf<typeof receipt>> = (job) => void job.payload.orderId;
+    const less: Handler<{ orderId: number }> = own as Handler<any>;
+    const other: Handler<{ cursor: number }> = (job) => void job.payload.cursor;
+    const any: Handler = (job) => void job.id;
+    worker.register(receipt, own).register(receipt, less).register(receipt, any);
+    // @ts-expect-error another spec's handler
+    worker.register(receipt, other);
+    // @ts-expect-error the input, where the output is handled
+    worker.register(moment, other as unknown as Handler<{ at: string }>);
   });
 
   test("may change the payload and nothing else", () => {
