@@ -17,9 +17,11 @@ export function insertTasks(
   { source = sql``, unique }: { source?: SQL; unique: "hash" | "key" },
 ) {
   const { tasks } = binding;
+  // By bare names, which are given in our columns: up to 13 Postgres does not know the table's in this place.
+  const bare = (column: PgColumn) => sql.identifier(column.name);
   const arbiter = {
-    hash: { target: [tasks.queue, tasks.hash], where: sql`${tasks.hashHeld}` },
-    key: { target: [tasks.queue, tasks.key], where: sql`${tasks.key} is not null` },
+    hash: { target: [tasks.queue, tasks.hash], where: sql`${bare(tasks.hashHeld)}` },
+    key: { target: [tasks.queue, tasks.key], where: sql`${bare(tasks.key)} is not null` },
   }[unique];
   return handle
     .insert(onlyColumns(tasks as unknown as PgTable, Object.keys(values)))

@@ -27,10 +27,12 @@ export function schemaError({ tasks, queues }: Binding, error: unknown): SchemaE
 
 function missingTable(table: Table, error: unknown): SchemaError {
   const { schema, name } = getTableConfig(table as PgTable);
-  const inSchema = schema ? ` and the pgSchema "${schema}" by itself too` : "";
+  const exported = schema
+    ? `, and its schema too, as in \`export const schema = pgSchema("${schema}")\` (drizzle-kit creates no schema that is not exported)`
+    : "";
   return new SchemaError(
     name,
-    `table "${qualifiedName(table)}" does not exist in this database. Export it from your Drizzle schema by itself${inSchema}, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object), run \`drizzle-kit generate\`, and apply the migration${withoutKit(name)}`,
+    `table "${qualifiedName(table)}" does not exist in this database. Export it from your Drizzle schema by itself, as in \`export const { tasks, queues } = pgqueueTables()\` (drizzle-kit does not find tables inside an exported object)${exported}, run \`drizzle-kit generate\`, and apply the migration${withoutKit(table)}`,
     error,
   );
 }
@@ -38,14 +40,14 @@ function missingTable(table: Table, error: unknown): SchemaError {
 function missingColumn(column: string, table: Table, error: unknown): SchemaError {
   return new SchemaError(
     column,
-    `column "${column}" of table "${getTableName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration${withoutKit(getTableName(table))}`,
+    `column "${column}" of table "${qualifiedName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration${withoutKit(table)}`,
     error,
   );
 }
 
-/** `migrate` makes the tables of default names. */
-function withoutKit(table: string): string {
-  return /^pgqueue_(tasks|queues)$/.test(table) ? "; without drizzle-kit, call `await migrate(db)`" : "";
+/** `migrate` makes the tables of default names, in no schema of the user's. */
+function withoutKit(table: Table): string {
+  return /^pgqueue_(tasks|queues)$/.test(qualifiedName(table)) ? "; without drizzle-kit, call `await migrate(db)`" : "";
 }
 
 interface NamedColumn {

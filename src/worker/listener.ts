@@ -1,34 +1,25 @@
-import { channel } from "../queries/notify.ts";
-import type { Db } from "../queries/statement.ts";
 import { Backoff } from "./backoff.ts";
+import { type Ears, type Listening, listenOf } from "./channel.ts";
 import type { Host } from "./host.ts";
 import { endsWithin, firing } from "./pause.ts";
 
-type StopListening = () => Promise<void>;
-/** `onNotified` gets the payload, `onListening` is called at each (re)connection. */
-type Listen = (onNotified: (payload: string) => void, onListening: () => void) => Promise<StopListening>;
-
 const longestUnlisten = 1_000;
 
-/**
- * Wakes the worker when work is announced, until it closes, over a connection that the driver keeps: postgres-js, which
- * connects again by itself once it has listened, and PGlite. Other drivers are left to polling. `onSilence` is called
- * whenever announcements may have been missed.
- */
-export async function keepListening(
-  host: Host,
-  { onQueue, onSilence }: { onQueue: (queue: string) => void; onSilence: () => void },
-): Promise<void> {
+/** Listens for work that is announced until the worker closes, through whatever happens to the connection. */
+export async function keepListening(host: Host, ears: Ears): Promise<void> {
   const listen = listenOf(host.db);
   if (!listen) return;
   const backoff = new Backoff();
   while (!host.closing.aborted) {
     try {
-      const listening = listen(onQueue, onSilence);
-      await Promise.race([listening, firing(host.closing)]);
-      await firing(host.closing);
+      const beginning = listen(ears);
+      await Promise.race([beginning, firing(host.closing)]);
+      if (!host.closing.aborted) {
+        backoff.reset();
+        await Promise.race([lossOf(beginning), firing(host.closing)]);
+      }
       // A server that is away must not keep the worker from stopping.
-      const ended = listening.then((stop) => stop());
+      const ended = beginning.then(({ stop }) => stop());
       await endsWithin(longestUnlisten, ended);
     } catch (error) {
       host.report({ type: "error", during: "listen", error });
@@ -37,24 +28,8 @@ export async function keepListening(
   }
 }
 
-function listenOf(db: Db): Listen | undefined {
-  const client = clientOf(db);
-  if (typeof client?.listen !== "function") return undefined;
-  if (typeof client.exec === "function") {
-    return async (onNotified, onListening) => {
-      const stop: StopListening = await client.listen(channel, onNotified);
-      onListening();
-      return stop;
-    };
-  }
-  return async (onNotified, onListening) => {
-    const { unlisten } = await client.listen(channel, onNotified, onListening);
-    return unlisten;
-  };
-}
-
-// The clients of drivers have no type in common: what matters is found by its name.
-function clientOf(db: Db): any {
-  const { $client, $primary } = db as { $client?: unknown; $primary?: { $client?: unknown } };
-  return $primary?.$client ?? $client;
+/** Rejects when the connection is lost. */
+async function lossOf(beginning: Promise<Listening>): Promise<never> {
+  const { lost } = await beginning;
+  return lost ?? new Promise(() => {});
 }

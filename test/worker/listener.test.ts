@@ -1,4 +1,6 @@
+import { drizzle as overPoolOf } from "drizzle-orm/node-postgres";
 import { drizzle } from "drizzle-orm/postgres-js";
+import pg from "pg";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { WorkerEvent } from "../../src/worker/event.ts";
@@ -13,6 +15,8 @@ beforeAll(async () => {
   database = await createDatabase({ migrated: true });
 });
 afterAll(() => database.end());
+
+const overPool = (client: pg.Pool) => overPoolOf({ client });
 
 /** A listener on a database handle, what it hears, and what ends it. */
 function listenerOn(db: object) {
@@ -60,7 +64,7 @@ test("listens on the primary of replicas", async () => {
 });
 
 test.each([
-  ["a pool of node-postgres", { $client: { connect() {}, query() {} } }],
+  ["a single client of node-postgres", { $client: { connect() {}, query() {} } }],
   ["a handle without a client", {}],
   ["an HTTP driver", { $client: () => {} }],
 ])("leaves %s to polling", async (_, db) => {
@@ -79,6 +83,86 @@ test("a failure to listen is told, and it is tried again", async () => {
   await until(() => tries === 2);
   await stop();
   expect(events).toEqual([{ type: "error", during: "listen", error: new Error("no channel") }]);
+});
+
+describe("on a pool of node-postgres", () => {
+  const poolOf = (url: string, config: pg.PoolConfig = {}) => {
+    const pool = new pg.Pool({ connectionString: url, ...config });
+    pool.on("error", () => {});
+    return pool;
+  };
+
+  test("hears over a connection beside the pool, which may be taken to the last", async () => {
+    const pool = poolOf(database.url, { max: 1 });
+    const taken = await pool.connect();
+    const { heard, onSilence, stop } = listenerOn(overPool(pool));
+    await until(() => onSilence.mock.calls.length === 1);
+    await database.client`select pg_notify('pgqueue', 'mail'), pg_notify('other', 'x')`;
+    await until(() => heard.length === 1);
+    expect(heard).toEqual(["mail"]);
+    await stop();
+    taken.release();
+    await pool.end();
+    await until(async () => (await listening(database)) === 0);
+  });
+
+  test("connects as the pool does, password and all", async () => {
+    const { hostname, port, username, password, pathname } = new URL(database.url);
+    const pool = poolOf("", {
+      host: hostname,
+      port: Number(port),
+      user: username,
+      password: async () => password,
+      database: pathname.slice(1),
+    });
+    const { events, onSilence, stop } = listenerOn(overPool(pool));
+    await until(() => onSilence.mock.calls.length === 1);
+    await stop();
+    expect(events).toEqual([]);
+    await pool.end();
+  });
+
+  test("listens again when its connection is cut, and says that announcements may have been missed", async () => {
+    const pool = poolOf(database.url);
+    const { heard, events, onSilence, stop } = listenerOn(overPool(pool));
+    for (const round of [1, 2, 3]) {
+      await until(() => onSilence.mock.calls.length === round);
+      await database.client`select pg_notify('pgqueue', ${String(round)})`;
+      await until(() => heard.length === round);
+      await database.client`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query = 'listen pgqueue'`;
+    }
+    await until(() => onSilence.mock.calls.length === 4);
+    await stop();
+    expect(heard).toEqual(["1", "2", "3"]);
+    expect(events.map(({ type }) => type)).toEqual(["error", "error", "error"]);
+    await pool.end();
+  });
+
+  test("wakes a worker at once, again after the server was away", { timeout: 60_000 }, async () => {
+    const server = await PostgresServer.create();
+    const own = await createDatabase({ server: server.url, migrated: true, client: { fetch_types: false } });
+    const pool = poolOf(own.url);
+    const spec = job({ pollInterval: "1h" });
+    const observed = await observe(overPool(pool), { tolerate: ["error"], reapInterval: "1h" })
+      .on(spec, () => {})
+      .start();
+    await pgqueue.enqueue(overPool(pool), spec, 1);
+    await observed.seen("settled", 1);
+    await server.stop();
+    await server.start();
+    await until(() => pgqueue.enqueue(overPool(pool), spec, 2).catch(() => undefined));
+    await observed.seen("settled", 2, 20_000);
+    await until(
+      async () => (await pool.query("select 1 from pg_stat_activity where query = 'listen pgqueue'")).rowCount === 1,
+    );
+    await pgqueue.enqueue(overPool(pool), spec, 3);
+    await observed.seen("settled", 3, 5_000);
+    await observed.worker.stop();
+    await pool.end();
+    await own.client.end({ timeout: 0 });
+    await server.destroy();
+  });
 });
 
 test("a server that never answers does not keep it from ending", async () => {
