@@ -1,5 +1,5 @@
 import { is, SQL, sql } from "drizzle-orm";
-import type { PgColumn } from "drizzle-orm/pg-core";
+import { makePgArray, type PgColumn } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 
 /** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
@@ -10,6 +10,8 @@ export function columnText(field: string, column: PgColumn, value: unknown): unk
   if (encoded instanceof Uint8Array) {
     return `\\x${Array.from(encoded, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   }
+  // Drizzle 0.45 has made this of it already.
+  if (Array.isArray(encoded) && dimensionsOf(column) > 0) return makePgArray(encoded);
   return typeof encoded === "bigint" ? String(encoded) : encoded;
 }
 
@@ -21,7 +23,12 @@ export function columnType(column: PgColumn): SQL {
   const [, type = "", dimensions = ""] = /^(.*?)((?:\[\d*\])*)$/.exec(column.getSQLType()) ?? [];
   let element = column as PgColumn & { baseColumn?: PgColumn; enum?: { schema?: string; enumName?: string } };
   while (element.baseColumn) element = element.baseColumn;
-  return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions)}`;
+  return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions || "[]".repeat(dimensionsOf(column)))}`;
+}
+
+/** Drizzle 1.0 keeps the dimensions of an array apart from its type. */
+function dimensionsOf(column: PgColumn & { dimensions?: number }): number {
+  return column.dimensions ?? 0;
 }
 
 function enumName({ schema, enumName }: { schema?: string; enumName?: string } = {}): SQL | undefined {

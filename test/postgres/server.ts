@@ -217,13 +217,13 @@ async function initialise(
 }
 
 /** Postgres refuses to run as root. Every system has the account `nobody`, so none has to be created. */
-async function unprivilegedAccount(): Promise<Account | undefined> {
+export async function unprivilegedAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const id = async (flag: string) => Number((await run("id", [flag, "nobody"])).stdout);
   return { uid: await id("-u"), gid: await id("-g") };
 }
 
-async function temporaryFolder(account: Account | undefined): Promise<string> {
+export async function temporaryFolder(account: Account | undefined): Promise<string> {
   if (!account || (await isOpenToAll(tmpdir()))) return tmpdir();
   return "/tmp";
 }
@@ -232,7 +232,7 @@ async function temporaryFolder(account: Account | undefined): Promise<string> {
  * Picks below the range that outgoing connections draw from (32768 and up): there, a client that keeps trying to
  * connect to a stopped server could be given that very port, and the server could not come back.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(15_000, 32_000);
     const free = await new Promise<boolean>((resolve) => {

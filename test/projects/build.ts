@@ -16,16 +16,21 @@ export async function builtPackage(): Promise<string> {
   if (await exists(folder)) return folder;
   await mkdir(cache, { recursive: true });
   const building = await mkdtemp(join(cache, "building-"));
-  const compile = [join(root, "node_modules", ".bin", "tsc"), "-p", "tsconfig.build.json"];
-  await succeed(process.execPath, [...compile, "--outDir", join(building, "dist")], { cwd: root });
-  for (const name of ["package.json", "drizzle"]) await cp(join(root, name), join(building, name), { recursive: true });
   try {
+    await build(building);
     await rename(building, folder);
   } catch (error) {
     await rm(building, { recursive: true, force: true });
+    // Another process may have been faster.
     if (!(await exists(folder))) throw error;
   }
   return folder;
+}
+
+async function build(building: string): Promise<void> {
+  const compile = [join(root, "node_modules", ".bin", "tsc"), "-p", "tsconfig.build.json"];
+  await succeed(process.execPath, [...compile, "--outDir", join(building, "dist")], { cwd: root });
+  for (const name of ["package.json", "drizzle"]) await cp(join(root, name), join(building, name), { recursive: true });
 }
 
 async function stateOfSource(): Promise<string> {

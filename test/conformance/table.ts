@@ -1,0 +1,33 @@
+import { majors } from "../projects/project.ts";
+import { type Cell, rowName, rows } from "./cell.ts";
+import type { Report } from "./suite/report.ts";
+
+const columns = majors.flatMap((drizzle) => (["13", "18"] as const).map((postgres) => ({ drizzle, postgres })));
+
+const footnote = `–: PGlite is Postgres 18 itself; PgBouncer, and Bun's plans, are checked in front of the newest server.
+Cases that a driver has no part in are left out of the counts: LISTEN on Bun, other connections on PGlite, and so on.`;
+
+/** The matrix, as text for a log. */
+export function matrixTable(endOf: (cell: Cell) => readonly Report[] | string | undefined): string {
+  const head = ["driver", ...columns.map(({ drizzle, postgres }) => `drizzle ${drizzle}, Postgres ${postgres}`)];
+  const lines = rows.map((row) => [
+    rowName(row),
+    ...columns.map((column) => {
+      if (!row.postgres.includes(column.postgres)) return "–";
+      return summary(endOf({ ...row, ...column }));
+    }),
+  ]);
+  const widths = head.map((_, i) => Math.max(...[head, ...lines].map((line) => line[i]!.length)));
+  const toText = (line: readonly string[]) => `| ${line.map((cell, i) => cell.padEnd(widths[i]!)).join(" | ")} |`;
+  const rule = `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`;
+  return [toText(head), rule, ...lines.map(toText), "", footnote].join("\n");
+}
+
+function summary(end: readonly Report[] | string | undefined): string {
+  if (end === undefined) return "not run";
+  if (typeof end === "string") return end;
+  const count = (wanted: Report["end"]) => end.filter((report) => report.end === wanted).length;
+  const failed = end.filter((report) => report.end === "failed").map(({ name }) => name);
+  const passed = `${count("passed")} passed`;
+  return failed.length === 0 ? passed : `${passed}, ${failed.length} failed: ${failed.join("; ").slice(0, 120)}`;
+}
