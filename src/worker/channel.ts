@@ -1,5 +1,6 @@
 import { channel } from "../queries/notify.ts";
 import type { Db } from "../queries/statement.ts";
+import { clientOf, driverOf } from "./driver.ts";
 
 /** What a connection that listens is told of. */
 export interface Ears {
@@ -19,12 +20,9 @@ type Listen = (ears: Ears) => Promise<Listening>;
 
 /** How the driver of a database listens. None where it cannot: new work is then found by polling. */
 export function listenOf(db: Db): Listen | undefined {
-  const client = clientOf(db);
-  if (typeof client?.listen === "function") {
-    return typeof client.exec === "function" ? (ears) => onPglite(client, ears) : (ears) => onPostgresJs(client, ears);
-  }
-  const isPool = typeof client?.Client === "function" && typeof client.options === "object";
-  return isPool ? (ears) => besidePool(client, ears) : undefined;
+  const driver = driverOf(db);
+  const listen = driver && { PGlite: onPglite, "postgres.js": onPostgresJs, "node-postgres pool": besidePool }[driver];
+  return listen && ((ears) => listen(clientOf(db), ears));
 }
 
 async function onPglite(client: any, { onQueue, onSilence }: Ears): Promise<Listening> {
@@ -62,10 +60,4 @@ async function besidePool(pool: any, { onQueue, onSilence }: Ears): Promise<List
   }
   onSilence();
   return { stop, lost };
-}
-
-// The clients of drivers have no type in common: what matters is found by its name.
-function clientOf(db: Db): any {
-  const { $client, $primary } = db as { $client?: unknown; $primary?: { $client?: unknown } };
-  return $primary?.$client ?? $client;
 }

@@ -12,7 +12,7 @@ import { printEvent, type WorkerEvent } from "./event.ts";
 import type { Handler } from "./handler.ts";
 import type { Registration } from "./host.ts";
 import { firing } from "./pause.ts";
-import { failingLater } from "./turn.ts";
+import { failingLater, nextTurnOf } from "./turn.ts";
 
 import type { RunOptions, StopOptions, Worker, WorkerOptions } from "./worker.ts";
 
@@ -148,10 +148,12 @@ class RegisteringWorker {
       );
     }
     const { db, pgqueue, concurrency = 10, listen = true, reapInterval = "30s" } = this.#options;
+    const nextTurn = nextTurnOf(db);
     this.#engine ??= new Engine(
       {
         db,
-        pgqueue: failingLater(pgqueue),
+        pgqueue: failingLater(pgqueue, nextTurn),
+        nextTurn,
         workerId: this.workerId,
         closing: this.#closing.signal,
         closed: this.#closed.signal,

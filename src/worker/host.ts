@@ -3,6 +3,7 @@ import type { Db } from "../queries/statement.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { WorkerEvent } from "./event.ts";
 import type { Handler } from "./handler.ts";
+import type { NextTurn } from "./turn.ts";
 
 /** What every part of one worker shares. */
 export interface Host {
@@ -13,6 +14,7 @@ export interface Host {
   readonly closing: AbortSignal;
   /** Fires when it has stopped: nothing more is sent. */
   readonly closed: AbortSignal;
+  readonly nextTurn: NextTurn;
   report(event: WorkerEvent): void;
 }
 

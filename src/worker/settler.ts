@@ -7,7 +7,6 @@ import { isConflict, isCut, isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
-import { nextTurn } from "./turn.ts";
 
 const largestBatch = 500;
 const firstDelay = 25;
@@ -75,7 +74,7 @@ export class Settler {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
     // Not at once: handlers that end in the same turn of the event loop are settled together.
-    void nextTurn().then(() => this.#flush());
+    void this.#host.nextTurn().then(() => this.#flush());
   }
 
   async #flush(): Promise<void> {

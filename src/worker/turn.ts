@@ -1,16 +1,25 @@
 import type { Pgqueue } from "../queries/pgqueue.ts";
+import type { Db } from "../queries/statement.ts";
+import { driverOf } from "./driver.ts";
+
+/** Resolves in the next turn of the event loop. */
+export type NextTurn = () => Promise<void>;
 
 /**
- * Resolves in the next turn of the event loop, when the sockets that failed in this one are closed. In between, postgres.js
- * 3.4 would send a statement over the connection that it is losing, and never answer it (porsager/postgres#1215). By a timer:
- * setImmediate comes before sockets are closed.
+ * When sockets that failed in this turn are closed. Before, postgres.js 3.4 would send a statement over the connection that
+ * it is losing, and never answer it (porsager/postgres#1215). By a timer, which costs a millisecond: setImmediate comes
+ * before sockets are closed.
  */
-export async function nextTurn(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 0));
+export const afterClosings: NextTurn = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+const afterThisTurn: NextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+export function nextTurnOf(db: Db): NextTurn {
+  return driverOf(db) === "PGlite" ? afterThisTurn : afterClosings;
 }
 
 /** The same statements, whose failures come a turn later: whoever learns of one may send the next at once. */
-export function failingLater(pgqueue: Pgqueue<any, any>): Pgqueue<any, any> {
+export function failingLater(pgqueue: Pgqueue<any, any>, nextTurn: NextTurn): Pgqueue<any, any> {
   const later = Object.entries(pgqueue).map(([name, statement]) => [
     name,
     async (...args: unknown[]) => {

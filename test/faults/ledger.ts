@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { nextTurn } from "../../src/worker/turn.ts";
+import { afterClosings } from "../../src/worker/turn.ts";
 
 /**
  * What really happened, written by the handlers themselves: each run, and each effect that must not happen twice. Times are
@@ -33,7 +33,7 @@ export async function beginRun(
     id,
     async end(outcome, signal) {
       const ended = Date.now();
-      await nextTurn();
+      await afterClosings();
       for (;;) {
         try {
           await client`update runs set ended = ${ended}, outcome = ${outcome} where run = ${id}`;

@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Spec } from "../../src/tasks/spec.ts";
 import { Claimer } from "../../src/worker/claimer.ts";
+import { afterClosings } from "../../src/worker/turn.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { job, pgqueue } from "../queries/jobs.ts";
@@ -33,7 +34,8 @@ async function link() {
 const open = new AbortController();
 const claimerOf = (db: TestDatabase["db"], spec: Spec) =>
   new Claimer(
-    { db, pgqueue, workerId: "w", closing: open.signal, closed: open.signal, report: () => {} },
+    { db, pgqueue, workerId: "w", closing: open.signal, closed: open.signal, nextTurn: afterClosings,
+    report: () => {} },
     { spec, handler: () => {} },
   );
 

@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { WorkerEvent } from "../../src/worker/event.ts";
 import { keepListening } from "../../src/worker/listener.ts";
+import { afterClosings } from "../../src/worker/turn.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresServer } from "../postgres/server.ts";
 import { job, pgqueue, rowOf } from "../queries/jobs.ts";
@@ -30,6 +31,7 @@ function listenerOn(db: object) {
     workerId: "w",
     closing: closing.signal,
     closed: closing.signal,
+    nextTurn: afterClosings,
     report: (event: WorkerEvent) => void events.push(event),
   };
   const ended = keepListening(host, { onQueue: (queue) => heard.push(queue), onSilence });

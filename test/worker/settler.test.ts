@@ -9,6 +9,7 @@ import type { Spec } from "../../src/tasks/spec.ts";
 import type { WorkerEvent } from "../../src/worker/event.ts";
 import { Lease } from "../../src/worker/lease.ts";
 import { Settler } from "../../src/worker/settler.ts";
+import { afterClosings } from "../../src/worker/turn.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { claimNew, job, pgqueue, rowOf } from "../queries/jobs.ts";
@@ -34,6 +35,7 @@ function settling(db: Db, spec: Spec) {
     workerId: "w",
     closing: new AbortController().signal,
     closed: closed.signal,
+    nextTurn: afterClosings,
     report: (event: WorkerEvent) => void events.push(event),
   };
   const settler = new Settler(host, { spec, handler: () => {} }, (delay) => void pending.push(delay));

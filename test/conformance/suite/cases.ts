@@ -3,6 +3,7 @@ import { claimCases } from "./cases/claim.ts";
 import { columnCases } from "./cases/columns.ts";
 import { compositionCases } from "./cases/composition.ts";
 import { enqueueCases } from "./cases/enqueue.ts";
+import { enqueueFromCases } from "./cases/enqueue-from.ts";
 import { faultCases } from "./cases/faults.ts";
 import { finalizeCases } from "./cases/finalize.ts";
 import { leaseCases } from "./cases/leases.ts";
@@ -16,6 +17,7 @@ import { workerCases } from "./cases/worker.ts";
 /** All promises that hold on every driver. */
 export const cases: readonly Case[] = [
   ...enqueueCases,
+  ...enqueueFromCases,
   ...payloadCases,
   ...claimCases,
   ...finalizeCases,

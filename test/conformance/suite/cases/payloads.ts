@@ -53,6 +53,20 @@ async function claimAll(db: Database, spec: JobSpec<any, any>): Promise<Map<numb
 
 export const payloadCases: readonly Case[] = [
   {
+    name: "a payload comes back exactly from an insert of your own into the table",
+    async run({ db }) {
+      const { queue } = job();
+      const inserted = await db
+        .insert(tasks)
+        .values(values.filter((value) => value !== null).map((payload) => ({ queue, payload })))
+        .returning({ payload: tasks.payload });
+      assert.deepEqual(
+        inserted.map(({ payload }) => payload),
+        values.filter((value) => value !== null),
+      );
+    },
+  },
+  {
     name: "a payload comes back exactly: enqueue, getTask, claim, parsePayload",
     async run({ db }) {
       const spec = job();
