@@ -11,7 +11,7 @@ type Queryable = ReturnType<typeof drizzle> extends PgliteDatabase<infer Known> 
 type DatabaseOf<Known> = Known extends Queryable ? PgliteDatabase<Known> : PgliteDatabase;
 
 export interface TestDatabase<Schema extends Record<string, unknown>, Relations = Schema> {
-  readonly db: DatabaseOf<Relations>;
+  readonly db: DatabaseOf<Relations> & { $client: PGlite };
   /** Gives the database up. Whatever still uses it afterwards is refused. */
   close(): Promise<void>;
 }
@@ -50,12 +50,11 @@ export async function createTestDatabase<Schema extends Record<string, unknown>,
   }
   const { proxy, revoke } = revocable(client);
   const close = async () => {
-    revoke();
-    await giveDatabase(client);
+    if (revoke()) await giveDatabase(client);
   };
   // The types of Drizzle's options differ between its majors.
   const db = drizzle({ client: proxy, schema, ...(relations && { relations }) } as never);
-  return { db: db as unknown as DatabaseOf<Relations>, close };
+  return { db: db as unknown as TestDatabase<Schema, Relations>["db"], close };
 }
 
 function checkSchema(schema: Record<string, unknown>): void {
@@ -104,7 +103,7 @@ function explained(error: unknown): unknown {
 }
 
 /** A client that can be taken away: a worker that was left running must not reach the next test's database. */
-function revocable(client: PGlite): { proxy: PGlite; revoke(): void } {
+function revocable(client: PGlite): { proxy: PGlite; revoke(): boolean } {
   let isOpen = true;
   const proxy = new Proxy(client, {
     get(target, name) {
@@ -116,10 +115,10 @@ function revocable(client: PGlite): { proxy: PGlite; revoke(): void } {
       };
     },
   });
-  return {
-    proxy,
-    revoke() {
-      isOpen = false;
-    },
+  const revoke = () => {
+    const wasOpen = isOpen;
+    isOpen = false;
+    return wasOpen;
   };
+  return { proxy, revoke };
 }

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { OptionsError } from "../errors.ts";
 import { type Claimed, newClaimToken } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/finalize.ts";
+import { checkSpec } from "../queries/of-spec.ts";
 import { exactJson } from "../tasks/exact-json.ts";
 import { checkOptions, integerOption, plainObjectOption, retriesOption } from "../tasks/options.ts";
 import { encodePayload } from "../tasks/payload.ts";
@@ -60,6 +61,7 @@ export async function perform<In, Out, Columns = {}>(
   payload: NoInfer<In>,
   options: PerformOptions<Columns> = {},
 ): Promise<Performed<In>> {
+  checkSpec("perform", spec);
   checkOptions("perform", performOptions, options);
   if (typeof handler !== "function") throw new OptionsError("perform.handler", handler, "a function");
   const { attempt = 1, maxRetries, meta = null, columns = {}, signal = new AbortController().signal } = options;
@@ -81,20 +83,20 @@ export async function perform<In, Out, Columns = {}>(
     crashed: false,
   };
   const run: { task: typeof task; finalized?: Result; failed?: true } = { task };
-  let finalized: Outcome | undefined;
-  const returned = await outcomeOf({ spec, handler }, run, {
+  let finalized: Performed<In> | undefined;
+  const outcome = await outcomeOf({ spec, handler }, run, {
     contextOf: (changes) => ({
       signal,
       workerId: "perform",
       extendLease: async () => {},
       finalize: async (_tx, result) => {
-        finalized = { task, result, ...changes(result) };
+        finalized = applied<In>(spec, stored, { task, result, ...changes(result) });
         run.finalized = result;
       },
     }),
     warn: (message) => console.warn(`pgqueue: ${message}`),
   });
-  const outcome = finalized && !run.failed ? finalized : returned;
+  if (finalized && !run.failed) return finalized;
   try {
     return applied<In>(spec, stored, outcome);
   } catch (error) {

@@ -1,0 +1,124 @@
+import { sql } from "drizzle-orm";
+import { integer, pgSchema, pgTable } from "drizzle-orm/pg-core";
+import { describe, expect, test } from "vitest";
+import { createWorker, OptionsError, pgqueueTables, SchemaError } from "../../src/index.ts";
+import { createTestDatabase } from "../../src/testing/index.ts";
+import { enqueue, mail, orders, pgqueue, schema, tasks } from "./shop.ts";
+
+describe("createTestDatabase", () => {
+  test("makes databases that know nothing of each other, one after another and at once", {
+    timeout: 60_000,
+  }, async () => {
+    const [one, two] = await Promise.all([createTestDatabase({ schema }), createTestDatabase({ schema })]);
+    await enqueue(one.db, mail, { to: "a" });
+    await enqueue(one.db, mail, { to: "b" });
+    expect(await one.db.$count(tasks)).toBe(2);
+    expect(await two.db.$count(tasks)).toBe(0);
+    await one.close();
+    await two.close();
+    const three = await createTestDatabase({ schema });
+    expect(await three.db.$count(tasks)).toBe(0);
+    expect(await enqueue(three.db, mail, { to: "a" })).toMatchObject({ id: 1 });
+    expect(await three.db.query.orders.findMany()).toEqual([]);
+    await three.close();
+  });
+
+  test("hands on nothing of what was done to a database", { timeout: 60_000 }, async () => {
+    const traces: [string, string][] = [
+      ["create table stray (id int); insert into stray values (1)", "select 1 from pg_class where relname = 'stray'"],
+      ["create schema jobs; create type jobs.mood as enum ('a')", "select 1 from pg_namespace where nspname = 'jobs'"],
+      ["create role clerk; grant all on pgqueue_tasks to clerk", "select 1 from pg_roles where rolname = 'clerk'"],
+      ["create function f() returns int language sql as 'select 1'", "select 1 from pg_proc where proname = 'f'"],
+      ["set search_path to nowhere", "select 1 where current_setting('search_path') = 'nowhere'"],
+      ["set session statement_timeout = 7", "select 1 where current_setting('statement_timeout') = '7ms'"],
+      ["alter database postgres set work_mem = '5MB'", "select 1 from pg_db_role_setting"],
+      ["create publication p", "select 1 from pg_publication"],
+      ["listen pgqueue", "select 1 from pg_listening_channels()"],
+      ["prepare p as select 1", "select 1 from pg_prepared_statements"],
+      ["create temp table t (id int)", "select 1 from pg_class where relname = 't'"],
+      ["begin; create table open_one (id int)", "select 1 from pg_class where relname = 'open_one'"],
+    ];
+    for (const [trace, look] of traces) {
+      const used = await createTestDatabase({ schema });
+      await used.db.$client.exec(trace);
+      await used.close();
+      const next = await createTestDatabase({ schema });
+      expect([trace, (await next.db.$client.query(look)).rows]).toEqual([trace, []]);
+      expect(await next.db.$count(tasks)).toBe(0);
+      await next.close();
+    }
+  });
+
+  test("is not held up by a transaction that was left open", { timeout: 60_000 }, async () => {
+    const used = await createTestDatabase({ schema });
+    let end = () => {};
+    const open = used.db.transaction(() => new Promise<void>((resolve) => (end = resolve)));
+    open.catch(() => {});
+    await used.close();
+    const next = await createTestDatabase({ schema });
+    expect(await next.db.$count(tasks)).toBe(0);
+    end();
+    await next.close();
+  });
+
+  test("keeps a closed database from whoever still has it, such as a worker that was not stopped", async () => {
+    const used = await createTestDatabase({ schema });
+    const events: unknown[] = [];
+    const worker = createWorker({ db: used.db, pgqueue, onEvent: (event) => events.push(event) });
+    await worker.register({ ...mail, pollInterval: 10 }, () => {}).start();
+    await used.close();
+    const next = await createTestDatabase({ schema });
+    await expect(enqueue(used.db, mail, { to: "a" })).rejects.toMatchObject({
+      cause: { message: "this test database was closed" },
+    });
+    const { id } = await enqueue(next.db, mail, { to: "a" });
+    await expect.poll(() => events.length).toBeGreaterThan(0);
+    expect(await pgqueue.getTask(next.db, id)).toMatchObject([{ status: "pending" }]);
+    await worker.stop({ timeout: 0 });
+    await next.close();
+  });
+
+  test("can be closed twice", async () => {
+    const { close } = await createTestDatabase({ schema });
+    await close();
+    await close();
+    const [one, two] = await Promise.all([createTestDatabase({ schema }), createTestDatabase({ schema })]);
+    await enqueue(one.db, mail, { to: "a" });
+    expect(await two.db.$count(tasks)).toBe(0);
+    await one.close();
+    await two.close();
+  });
+
+  const jobs = pgSchema("jobs");
+  const inJobs = pgqueueTables({ schema: jobs });
+
+  test("takes tables in a schema that is exported", async () => {
+    const { db, close } = await createTestDatabase({ schema: { jobs, ...inJobs } });
+    expect(await db.$count(inJobs.tasks)).toBe(0);
+    await close();
+  });
+
+  test.each<[string, unknown, typeof Error | typeof OptionsError | typeof SchemaError, RegExp]>([
+    ["no schema", undefined, OptionsError, /createTestDatabase\.schema: expected your schema module/],
+    [
+      "a schema without tables",
+      { n: 1 },
+      OptionsError,
+      /createTestDatabase\.schema: expected a module that exports tables/,
+    ],
+    [
+      "tables inside an object",
+      { orders, pgqueue: { ...pgqueueTables() } },
+      OptionsError,
+      /schema\.pgqueue: expected each table exported by itself/,
+    ],
+    ["a pgSchema that is not exported", { ...inJobs }, SchemaError, /schema "jobs".*export the pgSchema itself/],
+  ])("refuses %s", async (_, given, kind, message) => {
+    const error = await createTestDatabase({ schema: given as {} }).catch((error) => error);
+    expect(error).toBeInstanceOf(kind);
+    expect(error.message).toMatch(message);
+    const { db, close } = await createTestDatabase({ schema: { things: pgTable("things", { id: integer("id") }) } });
+    await db.execute(sql`select * from things`);
+    await close();
+  });
+});
