@@ -7,6 +7,7 @@ export interface Cell {
   readonly drizzle: Major;
   readonly driver: DriverName;
   readonly mode: Mode;
+  /** Of PGlite, "13" stands for the oldest version of it, which is Postgres 17. */
   readonly postgres: PostgresMajor;
 }
 
@@ -18,12 +19,12 @@ export interface Row {
 }
 
 export const rows: readonly Row[] = [
-  { driver: "pglite", mode: "plain", postgres: ["18"] },
+  { driver: "pglite", mode: "plain", postgres: ["13", "18"] },
   { driver: "postgres-js", mode: "plain", postgres: ["13", "18"] },
   { driver: "node-postgres", mode: "plain", postgres: ["13", "18"] },
   { driver: "bun-sql", mode: "plain", postgres: ["13", "18"] },
-  { driver: "postgres-js", mode: "prepared", postgres: ["13", "18"] },
-  { driver: "node-postgres", mode: "prepared", postgres: ["13", "18"] },
+  { driver: "postgres-js", mode: "prepared", postgres: ["18"] },
+  { driver: "node-postgres", mode: "prepared", postgres: ["18"] },
   { driver: "bun-sql", mode: "prepared", postgres: ["18"] },
   { driver: "postgres-js", mode: "pooled", postgres: ["18"] },
   { driver: "node-postgres", mode: "pooled", postgres: ["18"] },
@@ -39,5 +40,6 @@ export function rowName({ driver, mode }: Pick<Row, "driver" | "mode">): string 
 }
 
 export function cellName(cell: Cell): string {
-  return `${rowName(cell)} on drizzle ${cell.drizzle}, Postgres ${cell.postgres}`;
+  const server = cell.driver === "pglite" && cell.postgres === "13" ? "PGlite 0.3" : `Postgres ${cell.postgres}`;
+  return `${rowName(cell)} on drizzle ${cell.drizzle}, ${server}`;
 }

@@ -4,7 +4,8 @@ import type { Report } from "./suite/report.ts";
 
 const columns = majors.flatMap((drizzle) => (["13", "18"] as const).map((postgres) => ({ drizzle, postgres })));
 
-const footnote = `–: PGlite is Postgres 18 itself; PgBouncer, and Bun's plans, are checked in front of the newest server.
+const footnote = `–: PgBouncer, and generic plans, are checked in front of the newest server. PGlite is a Postgres itself: its oldest version
+that is supported, 0.3, is Postgres 17.
 Cases that a driver has no part in are left out of the counts: LISTEN on Bun, other connections on PGlite, and so on.`;
 
 /** The matrix, as text for a log. */

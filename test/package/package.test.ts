@@ -78,7 +78,16 @@ describe("the package", { timeout: patience }, () => {
       expect.arrayContaining(["createPgqueue", "createWorker", "defineJob", "defineTicker", "migrate"]),
     );
     expect(schema).toEqual(["pgqueueTables", "queues", "tasks"]);
-    expect(testing).toEqual(["createTestDatabase"]);
+    expect(testing).toEqual([
+      "at",
+      "createTestDatabase",
+      "drain",
+      "enqueued",
+      "expectEnqueued",
+      "perform",
+      "refuteEnqueued",
+      "rollBack",
+    ]);
   });
 
   test("imports without the optional peers and without a database driver", async () => {
