@@ -12,7 +12,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "examples/unit-tests/*.test.ts"],
     globalSetup: ["test/postgres/global-setup.ts"],
     pool: "forks",
     // Most tests wait for Postgres, so one worker a core leaves the cores idle.

@@ -21,6 +21,8 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
   schema: Schema;
   /** What `defineRelations` of Drizzle 1.0 made, for `db.query`. On 0.45 relations are part of the schema. */
   relations?: Relations | undefined;
+  /** SQL to run before the tables are made: roles that policies name, extensions. Default: none. */
+  before?: string | undefined;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
  * `drizzle-kit`.
  *
  * @throws OptionsError when the schema has no tables, or has them inside of an object.
- * @throws SchemaError when a `pgSchema` of its tables is not exported itself.
+ * @throws SchemaError when a `pgSchema` or `pgRole` of its tables is not exported itself.
  * @example
  * import * as schema from "./schema";
  * const { db, close } = await createTestDatabase({ schema });
@@ -38,12 +40,12 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
 export async function createTestDatabase<Schema extends Record<string, unknown>, Relations = Schema>(
   options: TestDatabaseOptions<Schema, Relations>,
 ): Promise<TestDatabase<Schema, Relations>> {
-  const { schema, relations } = options ?? {};
+  const { schema, relations, before = "" } = options ?? {};
   checkSchema(schema);
   const statements = await statementsOf(schema);
   const client = await takeDatabase();
   try {
-    for (const statement of statements) await client.exec(statement);
+    for (const statement of [before, ...statements]) await client.exec(statement);
   } catch (error) {
     await giveDatabase(client);
     throw explained(error);
@@ -92,14 +94,22 @@ async function loadDrizzleKit(): Promise<typeof import("drizzle-kit/api")> {
 }
 
 const undefinedSchema = "3F000";
+const undefinedObject = "42704";
 
 function explained(error: unknown): unknown {
   const { code, message = "" } = databaseError(error);
-  if (code !== undefinedSchema) return error;
   const [, name = ""] = /"([^"]+)"/.exec(message) ?? [];
-  const advice =
-    "export the pgSchema itself from your Drizzle schema, beside its tables: drizzle-kit finds it only there";
-  return new SchemaError(name, `schema "${name}" was not made: ${advice}`, error);
+  if (code === undefinedSchema) {
+    const advice =
+      "export the pgSchema itself from your Drizzle schema, beside its tables: drizzle-kit finds it only there";
+    return new SchemaError(name, `schema "${name}" was not made: ${advice}`, error);
+  }
+  if (code === undefinedObject && /\brole\b/.test(message)) {
+    const advice =
+      "export the pgRole itself from your Drizzle schema, or make it in `before`, where it is an existing() one";
+    return new SchemaError(name, `role "${name}" does not exist: ${advice}`, error);
+  }
+  return error;
 }
 
 /** A client that can be taken away: a worker that was left running must not reach the next test's database. */

@@ -195,8 +195,10 @@ class RegisteringWorker {
   /** Never throws, whatever is done with the event. */
   #report(event: WorkerEvent): void {
     for (const listener of this.#listeners) listener(event);
+    // Whoever watches the runs is told of those that failed, and wants no print of them.
+    const isSeen = this.#listeners.size > 0 && event.type === "settled";
     try {
-      const told: unknown = (this.#options.onEvent ?? printEvent)(event);
+      const told: unknown = (this.#options.onEvent ?? (isSeen ? undefined : printEvent))?.(event);
       // An async function is accepted where the type says that nothing is returned.
       if (told instanceof Promise) told.catch(complain);
     } catch (error) {

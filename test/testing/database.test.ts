@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { integer, pgSchema, pgTable } from "drizzle-orm/pg-core";
+import { integer, pgPolicy, pgRole, pgSchema, pgTable } from "drizzle-orm/pg-core";
 import { describe, expect, test } from "vitest";
 import { createWorker, OptionsError, pgqueueTables, SchemaError } from "../../src/index.ts";
 import { createTestDatabase } from "../../src/testing/index.ts";
@@ -96,6 +96,22 @@ describe("createTestDatabase", () => {
     const { db, close } = await createTestDatabase({ schema: { jobs, ...inJobs } });
     expect(await db.$count(inJobs.tasks)).toBe(0);
     await close();
+  });
+
+  const clerk = pgRole("clerk").existing();
+  const things = pgTable("things", { id: integer("id") }, () => [pgPolicy("all", { to: clerk, using: sql`true` })]);
+
+  test("runs what has to be before the tables", async () => {
+    const { db, close } = await createTestDatabase({
+      schema: { things },
+      before: "create role clerk; create extension if not exists plpgsql",
+    });
+    expect((await db.$client.query("select 1 from pg_policies where roles = '{clerk}'")).rows).toHaveLength(1);
+    await close();
+    await expect(createTestDatabase({ schema: { things } })).rejects.toThrow(SchemaError);
+    await expect(createTestDatabase({ schema: { things } })).rejects.toThrow(
+      /role "clerk" does not exist.*pgRole.*before/,
+    );
   });
 
   test.each<[string, unknown, typeof Error | typeof OptionsError | typeof SchemaError, RegExp]>([

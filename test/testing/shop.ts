@@ -6,10 +6,11 @@ export const orders = pgTable("orders", {
   id: integer("id").primaryKey().generatedByDefaultAsIdentity(),
   email: text("email").notNull(),
 });
-export const { tasks, queues } = pgqueueTables();
+const { tasks, queues } = pgqueueTables();
 
 /** A user's schema module. */
 export const schema = { orders, tasks, queues };
+export { tasks };
 export const pgqueue = createPgqueue({ tasks, queues });
 export const { enqueue } = pgqueue;
 

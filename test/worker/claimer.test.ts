@@ -34,8 +34,15 @@ async function link() {
 const open = new AbortController();
 const claimerOf = (db: TestDatabase["db"], spec: Spec) =>
   new Claimer(
-    { db, pgqueue, workerId: "w", closing: open.signal, closed: open.signal, nextTurn: afterClosings,
-    report: () => {} },
+    {
+      db,
+      pgqueue,
+      workerId: "w",
+      closing: open.signal,
+      closed: open.signal,
+      nextTurn: afterClosings,
+      report: () => {},
+    },
     { spec, handler: () => {} },
   );
 
