@@ -65,11 +65,14 @@ function checkSchema(schema: Record<string, unknown>): void {
     throw new OptionsError("createTestDatabase.schema", schema, expected);
   }
   for (const [name, value] of Object.entries(schema)) {
-    if (typeof value !== "object" || value === null || is(value, PgTable)) continue;
-    if (!Object.values(value).some((member) => is(member, PgTable))) continue;
+    if (!isPlainObject(value) || !Object.values(value).some((member) => is(member, PgTable))) continue;
     const expected = "each table exported by itself: drizzle-kit does not find tables inside an object";
     throw new OptionsError(`createTestDatabase.schema.${name}`, value, expected);
   }
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 const made = new WeakMap<object, Promise<string[]>>();

@@ -6,7 +6,10 @@ import type { WorkerEvent } from "./event.ts";
 import type { Handler } from "./handler.ts";
 
 export interface WorkerOptions<Select = {}, Insert = {}> {
-  /** Your database. To listen, postgres-js opens one connection beside its pool, and keeps it until the client is ended. */
+  /**
+   * Your database. To listen, node-postgres opens one connection beside its pool; so does postgres-js, and keeps it until
+   * the client is ended.
+   */
   db: Db;
   /** Your statements, from `createPgqueue`. */
   pgqueue: Pgqueue<Select, Insert>;
@@ -14,7 +17,7 @@ export interface WorkerOptions<Select = {}, Insert = {}> {
   concurrency?: number | undefined;
   /** Written to `claimed_by`. Default: host, process and a random part. */
   workerId?: string | undefined;
-  /** Whether to LISTEN for announced work, where the driver can (postgres-js, PGlite); otherwise polling alone. Default true. */
+  /** Whether to LISTEN for announced work, where the driver can (postgres-js, a pool of node-postgres, PGlite); otherwise polling alone. Default true. */
   listen?: boolean | undefined;
   /** How often expired leases are looked for; a queue with a short lease is looked at every half lease. Default 30 s. */
   reapInterval?: Duration | undefined;

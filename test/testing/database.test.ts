@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { relations, sql } from "drizzle-orm";
 import { integer, pgPolicy, pgRole, pgSchema, pgTable } from "drizzle-orm/pg-core";
 import { describe, expect, test } from "vitest";
 import { createWorker, OptionsError, pgqueueTables, SchemaError } from "../../src/index.ts";
@@ -91,6 +91,18 @@ describe("createTestDatabase", () => {
 
   const jobs = pgSchema("jobs");
   const inJobs = pgqueueTables({ schema: jobs });
+
+  test("takes relations of Drizzle 0.45 in the schema, for db.query", async () => {
+    const orderRelations = relations(orders, ({ many }) => ({ tasks: many(tasks) }));
+    const taskRelations = relations(tasks, ({ one }) => ({
+      order: one(orders, { fields: [tasks.priority], references: [orders.id] }),
+    }));
+    const { db, close } = await createTestDatabase({ schema: { ...schema, orderRelations, taskRelations } });
+    await db.insert(orders).values({ id: 3, email: "ada@example.com" });
+    await enqueue(db, mail, { to: "a" }, { priority: 3 });
+    expect(await db.query.tasks.findMany({ with: { order: true } })).toMatchObject([{ order: { id: 3 } }]);
+    await close();
+  });
 
   test("takes tables in a schema that is exported", async () => {
     const { db, close } = await createTestDatabase({ schema: { jobs, ...inJobs } });
