@@ -12,19 +12,39 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["test/**/*.test.ts", "examples/unit-tests/*.test.ts"],
-    globalSetup: ["test/postgres/global-setup.ts"],
     pool: "forks",
-    // Most tests wait for Postgres, so one worker a core leaves the cores idle.
-    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 60_000,
-    typecheck: {
-      enabled: true,
-      checker: "tsc",
-      include: ["test/**/*.test-d.ts"],
-      // `npm run check:types` reports type errors outside the type tests.
-      ignoreSourceErrors: true,
-    },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "promises",
+          include: ["test/**/*.test.ts", "examples/unit-tests/*.test.ts"],
+          exclude: ["**/node_modules/**", "test/**/*.speed.test.ts"],
+          globalSetup: ["test/postgres/global-setup.ts"],
+          // Most tests wait for Postgres, so one worker a core leaves the cores idle.
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+          typecheck: {
+            enabled: true,
+            checker: "tsc",
+            include: ["test/**/*.test-d.ts"],
+            // `npm run check:types` reports type errors outside the type tests.
+            ignoreSourceErrors: true,
+          },
+        },
+      },
+      {
+        extends: true,
+        // When the machine has nothing else to do.
+        test: {
+          name: "speed",
+          include: ["test/**/*.speed.test.ts"],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

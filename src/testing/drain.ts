@@ -63,11 +63,12 @@ export async function drain(worker: Worker<any, any>, options: DrainOptions = {}
 async function runAll(inside: InsideOfWorker, time: Moment, end: Date, countRuns: () => number): Promise<void> {
   const { db, pgqueue, specs } = inside;
   await inside.prepare();
+  const nextEvent = nextEventOf(inside, end);
   // What is due and yet not to be had, such as a row that the test has locked, is left behind when time moves on.
   let stuckAt: Date | undefined;
   for (;;) {
     if (countRuns() >= mostRuns) throw new ConflictError(`drain: ${countRuns()} runs did not come to an end`);
-    const event = await nextEvent(inside, stuckAt, end);
+    const event = await nextEvent(stuckAt);
     if (!event) return;
     if (event.at > time.now) time.now = event.at;
     const spec = specs[event.spec]!;
@@ -94,8 +95,16 @@ function endOf(start: Date, until: Date | Duration | undefined): Date {
   return end;
 }
 
-/** Which of the worker's tasks is due next, or loses its lease; after a moment, where one is given. */
-async function nextEvent({ db, pgqueue, specs }: InsideOfWorker, after: Date | undefined, until: Date) {
+interface DueEvent {
+  readonly at: Date;
+  /** Whether a lease runs out, where else a task becomes due. */
+  readonly isLease: boolean;
+  /** Its place in the worker's specs. */
+  readonly spec: number;
+}
+
+/** Asks which of the worker's tasks is due next, or loses its lease, up to `until`; built once, since it is asked for each run. */
+function nextEventOf({ db, pgqueue, specs }: InsideOfWorker, until: Date) {
   const binding = bindingOf(pgqueue);
   const { tasks, queues } = binding;
   const specOf = sql`case ${sql.join(
@@ -105,16 +114,20 @@ async function nextEvent({ db, pgqueue, specs }: InsideOfWorker, after: Date | u
   const isPaused = sql`exists (select 1 from ${queues} where ${queues.queue} = ${tasks.queue} and ${queues.pausedAt} is not null)`;
   const isLease = sql`${tasks.status} = 'running'`;
   const at = sql`case when ${isLease} then ${tasks.leaseUntil} + interval '1 millisecond' else ${tasks.runAt} end`;
-  const [event] = await primary("drain", db)
+  const query = primary("drain", db)
     .select({ at: wholeMilliseconds(at), isLease: sql<boolean>`${isLease}`, spec: sql<number>`${specOf}` })
     .from(tasks)
     .where(
       sql`(${isLease} or (${tasks.status} = 'pending' and not ${isPaused})) and ${specOf} is not null
-        and ${at} <= ${moment(until)} ${after ? sql`and ${at} > ${moment(after)}` : sql``}`,
+        and ${at} <= ${moment(until)} and ${at} > ${sql.placeholder("after")}::text::timestamptz`,
     )
     .orderBy(at, tasks.id)
-    .limit(1);
-  return event && { ...event, at: new Date(event.at) };
+    .limit(1)
+    .prepare(`pgqueue_drain_${crypto.randomUUID()}`);
+  return async (after: Date | undefined): Promise<DueEvent | undefined> => {
+    const [event] = await query.execute({ after: after?.toISOString() ?? "-infinity" });
+    return event && { ...event, at: new Date(event.at) };
+  };
 }
 
 /** Rounded up, so that what is due then is due. */
