@@ -1,4 +1,4 @@
-import { getTableName, type Table } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { AccessError, ConflictError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
 import { databaseError } from "./database-error.ts";
@@ -8,15 +8,20 @@ const insufficientPrivilege = "42501";
 
 /** An AccessError where the error says that this connection may not do what the statement needs. */
 export function accessError({ tasks, queues }: Binding, error: unknown): AccessError | undefined {
-  const { code, message = "" } = databaseError(error);
+  const { code, message = "", isRaised } = databaseError(error);
+  // A trigger or function of the user's may use these codes for what it likes.
+  if (isRaised) return undefined;
   if (code === readOnlyTransaction) {
     const advice = "pgqueue writes: use the primary, in a transaction that is not read only";
     return new AccessError(`the connection is read only (${message}); ${advice}`, { cause: error });
   }
-  const names = [tasks, queues].map((table) => getTableName(table as unknown as Table));
-  if (code !== insufficientPrivilege || !(names.some((name) => message.includes(name)) || /schema/.test(message))) {
-    return undefined;
-  }
+  if (code !== insufficientPrivilege) return undefined;
+  const tables = [tasks, queues].map((table) => getTableConfig(table as unknown as PgTable));
+  const names = tables.map(({ name }) => name);
+  const [schema] = tables.map(({ schema }) => schema ?? "public");
+  // Whole names, at the end or in quotes: `permission denied for table orders`, `… for table "orders"`.
+  const isOurs = [...names, schema].some((name) => new RegExp(`(^|[\\s"])${name}("|$)`).test(message));
+  if (!isOurs) return undefined;
   const advice = /row-level security/.test(message)
     ? "give the role a policy that lets it"
     : `grant the role usage on the schema, and select, insert, update, delete on ${names.join(" and ")}`;

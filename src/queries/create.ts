@@ -94,7 +94,8 @@ export function createPgqueue<Tasks extends AnyTasks>(
   const binding = bind(options, options.notify ?? true);
   const bound = {
     ...bindAll(builders, (name, statement) => (db, ...args) => {
-      return explaining(binding, statement(binding, primary(name, db), ...args) as Executable);
+      const handle = primary(name, db);
+      return explaining(binding, handle, statement(binding, handle, ...args) as Executable);
     }),
     ...bindAll(calls, (name, statement) => async (db, ...args) => {
       try {
@@ -108,7 +109,7 @@ export function createPgqueue<Tasks extends AnyTasks>(
   const pgqueue = bound as unknown as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
   bindings.set(pgqueue, binding);
   const { schema, name } = getTableConfig(options.tasks as unknown as PgTable);
-  latest.set(`${schema}.${name}`, pgqueue);
+  latest.set(schema ? `"${schema}"."${name}"` : `"${name}"`, pgqueue);
   return pgqueue;
 }
 
@@ -126,9 +127,9 @@ export function bindingOf(pgqueue: Pgqueue<any, any>): Binding {
   return binding;
 }
 
-/** The statements that were made last for each task table. */
-export function latestPgqueues(): Pgqueue<any, any>[] {
-  return [...latest.values()];
+/** The statements that were made last for each task table, by its name in SQL. For `pgqueue/testing`. */
+export function latestPgqueues(): { table: string; pgqueue: Pgqueue<any, any> }[] {
+  return [...latest].map(([table, pgqueue]) => ({ table, pgqueue }));
 }
 
 function bindAll(

@@ -1,11 +1,14 @@
-import { type SQL, sql } from "drizzle-orm";
+import { Column, is, type SQL, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { statementTime } from "./clock.ts";
+import { columnType } from "./column-text.ts";
 import { checkJobSpec } from "./enqueue-options.ts";
-import { holdsNoHash, insertTasks } from "./insertion.ts";
-import { jsonOf, momentOf } from "./json-of.ts";
+import { holdsNoHash, insertTasks, isRequired } from "./insertion.ts";
+import { jsonOf } from "./json-of.ts";
+import { momentOf } from "./moment-of.ts";
 import { announcement } from "./notify.ts";
 import { type Fields, isLeaf, type Leaf, readSelection } from "./selection.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
@@ -15,8 +18,8 @@ const scalars = ["runAt", "delay", "priority", "maxRetries", "hash"] as const;
 const names: readonly string[] = ["payload", ...scalars, "meta", "columns"];
 
 /**
- * One insert … select. The select is a CTE, read twice: to announce what is due, and to insert. In order of hash, as
- * `enqueueMany` inserts, so that the two wait for each other without a deadlock.
+ * One insert … select. The select is a CTE, read twice: to announce what is due, and to insert. In order of hash, by code
+ * point as `enqueueMany` inserts, so that the two wait for each other without a deadlock.
  */
 export function enqueueFrom(binding: Binding, db: Db, spec: JobSpec, select: unknown): Statement<{ id: number }> {
   checkJobSpec("enqueueFrom", spec);
@@ -48,8 +51,8 @@ export function enqueueFrom(binding: Binding, db: Db, spec: JobSpec, select: unk
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, due);
   const isNew =
     item.hash && spec.dedup === "retained" ? sql`where ${holdsNoHash(binding, spec.queue, item.hash)}` : sql``;
-  const from = sql`from pgqueue_items as item left join announced on true ${isNew}
-    ${item.hash ? sql`order by ${item.hash}` : sql``}`;
+  const from = sql`from pgqueue_items as item left join pgqueue_announced on true ${isNew}
+    ${item.hash ? sql`order by ${item.hash} collate "C"` : sql``}`;
 
   return statement(
     insertTasks(binding, handle.with(...(ctes as [typeof items]), items, announced), item, {
@@ -87,10 +90,10 @@ function optional(fields: Fields, name: (typeof scalars)[number], value: (leaf: 
 
 function runAtOf(fields: Fields): SQL {
   const runAt = scalar(fields, "runAt");
-  if (runAt) return sql`coalesce(${momentOf(runAt)}, ${statementTime()})`;
+  if (runAt) return sql`coalesce(${momentOf(runAt.sql)}, ${statementTime()})`;
   const delay = scalar(fields, "delay");
   if (!delay) return statementTime();
-  return sql`${statementTime()} + coalesce(${delay.sql}::float8, 0) * interval '1 millisecond'`;
+  return sql`${statementTime()} + greatest(${delay.sql}::float8, 0) * interval '1 millisecond'`;
 }
 
 function columnsOf({ extra }: Binding, { columns = {} }: Fields): Record<string, SQL> {
@@ -100,15 +103,19 @@ function columnsOf({ extra }: Binding, { columns = {} }: Fields): Record<string,
   }
   for (const [name, column] of Object.entries(extra)) {
     if (Object.hasOwn(columns, name)) continue;
-    const isFilled = column.hasDefault && column.defaultFn === undefined;
-    if (column.defaultFn || (column.notNull && !isFilled && !column.generated && !column.generatedIdentity)) {
-      const expected = column.defaultFn
-        ? "a field: Postgres cannot call the column's $default"
-        : "a field: the column is not null and has no default";
-      throw refused(`columns.${name}`, undefined, expected);
+    if (column.defaultFn || column.onUpdateFn) {
+      throw refused(`columns.${name}`, undefined, "a field: Postgres cannot call the function of the column's default");
+    }
+    if (isRequired(column)) {
+      throw refused(`columns.${name}`, undefined, "a field: the column is not null and has no default");
     }
   }
   return Object.fromEntries(
-    Object.entries(columns).map(([name, field]) => [name, isLeaf(field) ? field.sql : jsonOf(field)]),
+    Object.entries(columns).map(([name, field]) => [name, isLeaf(field) ? typed(field, extra[name]!) : jsonOf(field)]),
   );
+}
+
+/** What does not tell its type, such as a parameter, has to be given that of its column. */
+function typed({ sql: value, field }: Leaf, column: PgColumn): SQL {
+  return is(field, Column) ? value : sql`${value}::${columnType(column)}`;
 }

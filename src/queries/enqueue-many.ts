@@ -10,7 +10,7 @@ import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { extraValues, holdsNoHash, insertTasks } from "./insertion.ts";
 import { announcement } from "./notify.ts";
-import { type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
+import { checkOpen, type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
 
 const mostRows = 5_000;
 const mostCharacters = 8_000_000;
@@ -49,7 +49,11 @@ export async function enqueueMany(
   const chunks = chunksOf(rows);
   const handle = primary("enqueueMany", db);
   const insertAll = async (tx: DrizzleDb) => {
-    for (const chunk of chunks) await insertChunk(binding, tx, spec, chunk);
+    for (const chunk of chunks) {
+      // Between two of them a transaction that nobody waits for may end.
+      checkOpen(tx);
+      await insertChunk(binding, tx, spec, chunk);
+    }
   };
   // Where a hash may be held, one insert may not be the end of it.
   const isOneStatement = chunks.length <= 1 && rowOfHash.size === 0;
@@ -106,8 +110,15 @@ function chunksOf(rows: readonly Row[]): Row[][] {
   return chunks;
 }
 
+/** By code point, as Postgres orders by collation "C"; by `<` it would be by unit of UTF-16. */
 function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    if (a[i] === b[i]) continue;
+    const [one, other] = [a.codePointAt(i)!, b.codePointAt(i)!];
+    // The second half of a pair: its first half was equal, and so is the order of the whole.
+    return one - other;
+  }
+  return a.length - b.length;
 }
 
 async function insertChunk(binding: Binding, handle: DrizzleDb, spec: JobSpec, chunk: readonly Row[]): Promise<void> {
@@ -141,7 +152,7 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   }
   const isNew = holdsNoHash(binding, spec.queue, sql`source.item ->> 'hash'`);
   const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
-    left join announced on true
+    left join pgqueue_announced on true
     ${spec.dedup === "retained" ? sql`where ${isNew}` : sql``}
     order by source.position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);

@@ -1,18 +1,24 @@
 import { accessError, endedTransaction } from "./access-error.ts";
 import type { Binding } from "./binding.ts";
 import { schemaError } from "./schema-error.ts";
+import { checkOpen } from "./statement.ts";
 
 export interface Executable {
   execute(...args: unknown[]): Promise<unknown>;
 }
 
 /** The builder, whose errors are put in words where they are about pgqueue's own tables or the connection. */
-export function explaining<T extends Executable>(binding: Binding, builder: T): T {
+export function explaining<T extends Executable>(binding: Binding, handle: unknown, builder: T): T {
   const execute = builder.execute;
-  builder.execute = (...args) =>
-    execute.apply(builder, args).catch((error) => {
+  builder.execute = async (...args) => {
+    // It may be awaited long after it was made.
+    checkOpen(handle);
+    try {
+      return await execute.apply(builder, args);
+    } catch (error) {
       throw explained(binding, error);
-    });
+    }
+  };
   return builder;
 }
 

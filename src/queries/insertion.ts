@@ -61,11 +61,16 @@ export function extraValues(call: string, { extra }: Binding, columns: object = 
     const given = (columns as Record<string, unknown>)[name];
     const value = given === undefined ? defaultOf(column) : given;
     if (value !== undefined) values[name] = value;
-    else if (column.notNull && !column.hasDefault && !column.generated && !column.generatedIdentity) {
+    else if (isRequired(column)) {
       throw new OptionsError(`${call}.columns.${name}`, value, "a value: the column is not null and has no default");
     }
   }
   return values;
+}
+
+/** Whether a row cannot be inserted without it. */
+export function isRequired(column: PgColumn): boolean {
+  return column.notNull && !column.hasDefault && !column.generated && !column.generatedIdentity;
 }
 
 function defaultOf(column: PgColumn): unknown {

@@ -1,4 +1,4 @@
-import { type Column, type SQL, sql } from "drizzle-orm";
+import { Column, is, SQL, sql } from "drizzle-orm";
 import { type Fields, isLeaf, type Leaf } from "./selection.ts";
 
 /** Postgres takes at most a hundred arguments of a function. */
@@ -6,7 +6,7 @@ const mostMembers = 50;
 
 /** The JSON that fields of a select make: an object of those that are nested, what `to_jsonb` makes of a single one. */
 export function jsonOf(node: Leaf | Fields): SQL {
-  if (isLeaf(node)) return sql`coalesce(to_jsonb(${exactly(node)}), 'null')`;
+  if (isLeaf(node)) return sql`coalesce(to_jsonb(${asDrizzleReadsIt(node)}), 'null')`;
   const members = Object.entries(node).map(([name, member]) => sql`${name}::text, ${jsonOf(member)}`);
   const objects: SQL[] = [];
   for (let i = 0; i < members.length; i += mostMembers) {
@@ -15,20 +15,37 @@ export function jsonOf(node: Leaf | Fields): SQL {
   return objects.length === 0 ? sql`'{}'::jsonb` : sql`(${sql.join(objects, sql` || `)})`;
 }
 
-/** A column that Drizzle reads as text, such as a numeric, is text in JSON too. */
-function exactly({ sql: value, column }: Leaf): SQL {
-  if (column === undefined || !isText(column) || /char/.test(column.getSQLType())) return value;
-  return sql`${value}::text`;
+/** What Drizzle reads as text, such as a numeric or a sum of them, is text in JSON too. */
+function asDrizzleReadsIt({ sql: value, field }: Leaf): SQL {
+  const column = columnOf(field);
+  if (column) {
+    const { isText, dimensions } = readingOf(column);
+    return isText ? sql`${value}::text${sql.raw("[]".repeat(Math.min(dimensions, 1)))}` : value;
+  }
+  return decoderOf(field) === String ? sql`${value}::text` : value;
 }
 
-/** 0.45 says "string", 1.0 says "string numeric" and so on. */
-function isText({ dataType }: Column): boolean {
-  return /^string\b/.test(dataType);
+/** The column that a field is, or is read by: `max(orders.price)` is read as `orders.price` is. */
+export function columnOf(field: unknown): Column | undefined {
+  if (is(field, Column)) return field;
+  const decoder = decoderOf(field);
+  return is(decoder, Column) ? decoder : undefined;
 }
 
-/** A moment as Drizzle reads the column: without a time zone it is in UTC, whatever the session's zone. */
-export function momentOf({ sql: value, column }: Leaf): SQL {
-  const type = column?.getSQLType() ?? "";
-  const isZoneless = type === "date" || (type.startsWith("timestamp") && !type.endsWith("with time zone"));
-  return isZoneless ? sql`${value}::timestamp at time zone 'UTC'` : sql`${value}::timestamptz`;
+function decoderOf(field: unknown): unknown {
+  const inner = is(field, SQL.Aliased) ? field.sql : field;
+  const { decoder } = inner as { decoder?: unknown };
+  const { mapFromDriverValue } = (decoder ?? {}) as { mapFromDriverValue?: unknown };
+  // `mapWith(String)` keeps the function beside nothing else.
+  return mapFromDriverValue === String ? String : decoder;
+}
+
+/** Whether Drizzle reads a column, or the items of an array, as text. 0.45 says "string", 1.0 "string numeric" and so on. */
+function readingOf(column: Column): { isText: boolean; dimensions: number } {
+  const { baseColumn, dimensions = 0 } = column as Column & { baseColumn?: Column; dimensions?: number };
+  if (baseColumn) {
+    const inner = readingOf(baseColumn);
+    return { isText: inner.isText, dimensions: inner.dimensions + 1 };
+  }
+  return { isText: /^string\b/.test(column.dataType), dimensions };
 }

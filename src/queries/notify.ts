@@ -10,11 +10,11 @@ export function notify(queue: SQL): SQL {
 }
 
 /**
- * A CTE `announced` with a row, and a notification unless that is switched off, for each row of `source`. The statement
+ * A CTE `pgqueue_announced` with a row, and a notification unless that is switched off, for each row of `source`. The statement
  * has to read from it, since Postgres never runs a CTE that nothing refers to.
  */
 export function announcement(handle: DrizzleDb, isOn: boolean, queue: SQL, source: SQL = sql``) {
   return handle
-    .$with("announced", { sent: sql`sent` })
+    .$with("pgqueue_announced", { sent: sql`sent` })
     .as(sql`select ${isOn ? notify(queue) : sql`null`} as sent ${source}`);
 }

@@ -30,7 +30,7 @@ export function releaseClaim(binding: Binding, db: Db, spec: Spec, token: ClaimT
       .with(taken, announced)
       .update(tasks)
       .set(released(binding))
-      .from(sql`announced`)
+      .from(sql`pgqueue_announced`)
       .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from taken))`)
       .returning({ id: tasks.id }),
   );

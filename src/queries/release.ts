@@ -31,7 +31,7 @@ export function release(
       .with(rows, announced)
       .update(tasks)
       .set(released(binding))
-      .from(sql`announced`)
+      .from(sql`pgqueue_announced`)
       .where(isHeld(binding, spec))
       .returning({ id: tasks.id }),
   );

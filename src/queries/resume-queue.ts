@@ -14,7 +14,7 @@ export function resumeQueue({ queues, notifies }: Binding, db: Db, queue: Queue)
       .with(announced)
       .update(queues)
       .set({ pausedAt: null })
-      .from(sql`announced`)
+      .from(sql`pgqueue_announced`)
       .where(eq(queues.queue, name))
       .returning({ queue: queues.queue, pausedAt: queues.pausedAt }),
   );

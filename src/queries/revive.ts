@@ -41,7 +41,7 @@ export function revive(
         finishedAt: null,
         ...noClaim,
       })
-      .from(sql`revived cross join announced`)
+      .from(sql`revived cross join pgqueue_announced`)
       .where(sql`${tasks.queue} = revived.queue and ${tasks.id} = revived.id`)
       .returning(taskFields(binding)),
   );

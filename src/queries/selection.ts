@@ -4,8 +4,8 @@ import { OptionsError } from "../errors.ts";
 /** A field of a user's select, by the name that `source` gives it. */
 export interface Leaf {
   readonly sql: SQL;
-  /** Where the field is a column: what it is. */
-  readonly column: Column | undefined;
+  /** What was selected. */
+  readonly field: unknown;
 }
 
 /** Fields as the user nested them. */
@@ -36,7 +36,7 @@ export function readSelection(field: string, select: unknown): Selection {
   let count = 0;
   const read = (node: unknown): Leaf | Fields => {
     if (is(node, Column) || is(node, SQL) || is(node, SQL.Aliased) || is(node, Subquery)) {
-      return { sql: sql`source.${sql.identifier(`c${count++}`)}`, column: is(node, Column) ? node : undefined };
+      return { sql: sql`source.${sql.identifier(`c${count++}`)}`, field: node };
     }
     const members = is(node, Table) ? getTableColumns(node) : (node as Record<string, unknown>);
     return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, read(member)]));
@@ -44,6 +44,11 @@ export function readSelection(field: string, select: unknown): Selection {
   const fields = read(select._.selectedFields) as Fields;
   const names = Array.from({ length: count }, (_, i) => sql.identifier(`c${i}`));
   const { ctes, body } = split(select);
+  for (const cte of ctes) {
+    const name = (cte as unknown as { _: { alias: string } })._.alias;
+    if (/^pgqueue_/.test(name))
+      throw new OptionsError(`${field}.with`, name, "a CTE whose name does not begin with pgqueue_");
+  }
   return { ctes, source: sql`(${body}) as source(${sql.join(names, sql`, `)})`, fields };
 }
 

@@ -50,19 +50,21 @@ export function primary(call: string, db: Db): DrizzleDb {
     // CockroachDB of Drizzle 1.0 has all the rest.
     "$cache" in handle
   ) {
-    if (hasEnded(handle)) throw transactionHasEnded();
+    checkOpen(handle);
     return handle as unknown as DrizzleDb;
   }
   throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");
 }
 
 /**
- * Whether it is a transaction of node-postgres after its end: its client, which is back in the pool, would run the
- * statement by itself. postgres.js would do so too, and does not let it be seen.
+ * Refuses a transaction of node-postgres after its end, while its client is idle: it would run the statement by itself. A
+ * client that has begun another transaction does not show whose it is; postgres.js shows nothing.
+ *
+ * @throws ConflictError
  */
-function hasEnded(handle: Db): boolean {
+export function checkOpen(handle: unknown): void {
   const { session } = handle as { session?: { client?: { _txStatus?: unknown } } };
-  return "rollback" in handle && session?.client?._txStatus === "I";
+  if ("rollback" in (handle as object) && session?.client?._txStatus === "I") throw transactionHasEnded();
 }
 
 /** Whether the caller's own transaction is open already: only a transaction can be rolled back. */

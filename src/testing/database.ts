@@ -1,9 +1,11 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
-import { drizzle, type PgliteDatabase } from "drizzle-orm/pglite";
+import type { drizzle, PgliteDatabase } from "drizzle-orm/pglite";
+import * as v from "valibot";
 import { OptionsError, SchemaError } from "../errors.ts";
 import { databaseError } from "../queries/database-error.ts";
+import { checkOptions } from "../tasks/options.ts";
 import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
 
 /** What Drizzle types `db.query` by: the schema on 0.45, what `defineRelations` made on 1.0. */
@@ -21,13 +23,13 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
   schema: Schema;
   /** What `defineRelations` of Drizzle 1.0 made, for `db.query`. On 0.45 relations are part of the schema. */
   relations?: Relations | undefined;
-  /** SQL to run before the tables are made: roles that policies name, extensions. Default: none. */
+  /** SQL to run before the tables are made, such as roles that policies name. Default: none. */
   before?: string | undefined;
 }
 
 /**
  * A new, empty database inside this process, with the tables of your schema: Postgres itself, compiled to WebAssembly. The
- * first one takes a second or two, the others a fraction of that, since a closed one is emptied and used again. It has one
+ * first one takes seconds, the others a fraction of one, since a closed one is emptied and used again. It has one
  * connection, so do not use `db` inside a transaction of `db`: it would wait for itself. Needs `@electric-sql/pglite` and
  * `drizzle-kit`.
  *
@@ -40,6 +42,7 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
 export async function createTestDatabase<Schema extends Record<string, unknown>, Relations = Schema>(
   options: TestDatabaseOptions<Schema, Relations>,
 ): Promise<TestDatabase<Schema, Relations>> {
+  checkOptions("createTestDatabase", testDatabaseOptions, options ?? {});
   const { schema, relations, before = "" } = options ?? {};
   checkSchema(schema);
   const statements = await statementsOf(schema);
@@ -50,14 +53,24 @@ export async function createTestDatabase<Schema extends Record<string, unknown>,
     await giveDatabase(client);
     throw explained(error);
   }
-  const { proxy, revoke } = revocable(client);
+  const { proxy, revoke, wasListened } = revocable(client);
   const close = async () => {
-    if (revoke()) await giveDatabase(client);
+    if (!revoke()) return;
+    // PGlite would go on to call who has listened, and what `before` did may not be undone.
+    if (before || wasListened()) await client.close();
+    else await giveDatabase(client);
   };
+  const { drizzle } = await import("drizzle-orm/pglite");
   // The types of Drizzle's options differ between its majors.
   const db = drizzle({ client: proxy, schema, ...(relations && { relations }) } as never);
   return { db: db as unknown as TestDatabase<Schema, Relations>["db"], close };
 }
+
+const testDatabaseOptions = v.strictObject({
+  schema: v.optional(v.unknown()),
+  relations: v.optional(v.unknown()),
+  before: v.optional(v.string()),
+});
 
 function checkSchema(schema: Record<string, unknown>): void {
   if (typeof schema !== "object" || schema === null) {
@@ -71,8 +84,11 @@ function checkSchema(schema: Record<string, unknown>): void {
   }
 }
 
+/** The namespace of a module, as `export * as` makes, has no prototype. */
 function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 const made = new WeakMap<object, Promise<string[]>>();
@@ -116,12 +132,14 @@ function explained(error: unknown): unknown {
 }
 
 /** A client that can be taken away: a worker that was left running must not reach the next test's database. */
-function revocable(client: PGlite): { proxy: PGlite; revoke(): boolean } {
+function revocable(client: PGlite): { proxy: PGlite; revoke(): boolean; wasListened(): boolean } {
   let isOpen = true;
+  let isHeard = false;
   const proxy = new Proxy(client, {
     get(target, name) {
       const value = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
+      if (name === "listen" || name === "onNotification") isHeard = true;
       return (...args: unknown[]) => {
         if (!isOpen) throw new Error("this test database was closed");
         return Reflect.apply(value, target, args);
@@ -133,5 +151,5 @@ function revocable(client: PGlite): { proxy: PGlite; revoke(): boolean } {
     isOpen = false;
     return wasOpen;
   };
-  return { proxy, revoke };
+  return { proxy, revoke, wasListened: () => isHeard };
 }

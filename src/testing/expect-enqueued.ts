@@ -1,31 +1,58 @@
 import { AssertionError } from "node:assert";
 import { inspect } from "node:util";
+import * as v from "valibot";
 import type { Db } from "../queries/statement.ts";
 import type { TaskStatus } from "../schema/columns.ts";
+import { checkOptions } from "../tasks/options.ts";
 import type { Spec } from "../tasks/spec.ts";
 import { type EnqueuedOptions, type EnqueuedTask, enqueued } from "./enqueued.ts";
 import { type Mismatch, mismatches } from "./matching.ts";
 
-type Deep<T> = T extends Date | RegExp
-  ? T
-  : T extends readonly (infer Item)[]
-    ? readonly Deep<Item>[]
-    : T extends object
-      ? { [K in keyof T]?: Deep<T[K]> }
-      : T;
+type Deep<T> = T extends string
+  ? T | RegExp
+  : T extends Date
+    ? T
+    : T extends readonly (infer Item)[]
+      ? readonly Deep<Item>[]
+      : T extends object
+        ? { [K in keyof T]?: Deep<T[K]> | undefined }
+        : T;
 
 /** What is looked for in a task. What is left out may be anything; of an object only the members that are named count. */
 export interface TaskPattern<Payload = unknown> {
-  payload?: Deep<Payload>;
-  status?: TaskStatus;
-  priority?: number;
-  hash?: string | null;
-  maxRetries?: number | null;
-  attempt?: number;
-  runAt?: Date;
-  meta?: Record<string, unknown> | null;
+  payload?: Deep<Payload> | undefined;
+  status?: TaskStatus | undefined;
+  priority?: number | undefined;
+  hash?: string | RegExp | null | undefined;
+  maxRetries?: number | null | undefined;
+  attempt?: number | undefined;
+  runAt?: Date | undefined;
+  meta?: Record<string, unknown> | null | undefined;
   output?: unknown;
-  columns?: Record<string, unknown>;
+  columns?: Record<string, unknown> | undefined;
+}
+
+const taskPattern = v.strictObject({
+  payload: v.optional(v.unknown()),
+  status: v.optional(v.unknown()),
+  priority: v.optional(v.unknown()),
+  hash: v.optional(v.unknown()),
+  maxRetries: v.optional(v.unknown()),
+  attempt: v.optional(v.unknown()),
+  runAt: v.optional(v.unknown()),
+  meta: v.optional(v.unknown()),
+  output: v.optional(v.unknown()),
+  columns: v.optional(v.unknown()),
+});
+
+/** @throws OptionsError when it names what no task has: it would be found in none, and refuted of all. */
+function checkPattern(call: string, pattern: unknown): void {
+  checkOptions(`${call}.pattern`, taskPattern, pattern);
+}
+
+/** What is named, without what is undefined. */
+function named<P extends object>(pattern: P): P {
+  return Object.fromEntries(Object.entries(pattern).filter(([, value]) => value !== undefined)) as P;
 }
 
 const mostShown = 5;
@@ -35,7 +62,7 @@ const mostShown = 5;
  * framework may stand in it, such as `expect.any(Number)`.
  *
  * @throws AssertionError that says of the nearest tasks in what they differ.
- * @throws OptionsError as `enqueued`.
+ * @throws OptionsError as `enqueued`, and when the pattern names what no task has.
  * @example
  * await expectEnqueued(db, sendReceipt, { payload: { orderId: 7 }, priority: 5 });
  */
@@ -45,8 +72,9 @@ export async function expectEnqueued<In>(
   pattern: TaskPattern<NoInfer<In>> = {},
   options: EnqueuedOptions = {},
 ): Promise<EnqueuedTask<In>> {
+  checkPattern("expectEnqueued", pattern);
   const tasks = await enqueued(db, spec, options);
-  const compared = tasks.map((task) => ({ task, faults: mismatches(pattern, task) }));
+  const compared = tasks.map((task) => ({ task, faults: mismatches(named(pattern), task) }));
   const found = compared.find(({ faults }) => faults.length === 0);
   if (found) return found.task;
   const nearest = compared.sort((a, b) => a.faults.length - b.faults.length).slice(0, mostShown);
@@ -68,7 +96,7 @@ export async function expectEnqueued<In>(
  * Asserts that no task of the spec was enqueued that is as `pattern` says; without one, that none was at all.
  *
  * @throws AssertionError that shows what there is.
- * @throws OptionsError as `enqueued`.
+ * @throws OptionsError as `enqueued`, and when the pattern names what no task has.
  * @example
  * await refuteEnqueued(db, sendReceipt, { payload: { orderId: 7 } });
  */
@@ -78,7 +106,9 @@ export async function refuteEnqueued<In>(
   pattern: TaskPattern<NoInfer<In>> = {},
   options: EnqueuedOptions = {},
 ): Promise<void> {
-  const tasks = (await enqueued(db, spec, options)).filter((task) => mismatches(pattern, task).length === 0);
+  checkPattern("refuteEnqueued", pattern);
+  const all = await enqueued(db, spec, options);
+  const tasks = all.filter((task) => mismatches(named(pattern), task).length === 0);
   if (tasks.length === 0) return;
   const shown = tasks.slice(0, mostShown).map((task) => `  task ${task.id} (${task.status}) ${show(task.payload)}`);
   const more = tasks.length > mostShown ? [`  and ${tasks.length - mostShown} more`] : [];

@@ -12,7 +12,9 @@ export interface Mismatch {
 export function mismatches(expected: unknown, actual: unknown, path = ""): Mismatch[] {
   if (isMatcher(expected)) return expected.asymmetricMatch(actual) ? [] : [{ path, expected, actual }];
   if (expected instanceof RegExp && typeof actual === "string") {
-    return expected.test(actual) ? [] : [{ path, expected, actual }];
+    // Without the flags that make a test remember the one before.
+    const pattern = new RegExp(expected.source, expected.flags.replace(/[gy]/g, ""));
+    return pattern.test(actual) ? [] : [{ path, expected, actual }];
   }
   if (expected instanceof Date && actual instanceof Date) {
     return expected.getTime() === actual.getTime() ? [] : [{ path, expected, actual }];
@@ -36,6 +38,8 @@ function isMatcher(value: unknown): value is Matcher {
   return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === "function";
 }
 
+/** Of any class: what counts are its own members. */
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  const isOther = Array.isArray(value) || value instanceof Date || value instanceof RegExp;
+  return typeof value === "object" && value !== null && !isOther;
 }

@@ -5,14 +5,23 @@ import { setTimeSource } from "../queries/clock.ts";
 /** What time it is for all that is called while a test runs at a moment of its own. */
 export interface Moment {
   now: Date;
+  /** What was begun in it and goes on afterwards is back in the present. */
+  isOver?: boolean;
 }
 
 const moments = new AsyncLocalStorage<Moment>();
-setTimeSource(() => moments.getStore()?.now);
+setTimeSource(() => {
+  const moment = moments.getStore();
+  return moment?.isOver ? undefined : moment?.now;
+});
 
 /** Runs something at a moment that may move while it runs. */
-export function during<T>(moment: Moment, run: () => Promise<T>): Promise<T> {
-  return moments.run(moment, run);
+export async function during<T>(moment: Moment, run: () => Promise<T>): Promise<T> {
+  try {
+    return await moments.run(moment, run);
+  } finally {
+    moment.isOver = true;
+  }
 }
 
 /**
@@ -24,6 +33,8 @@ export function during<T>(moment: Moment, run: () => Promise<T>): Promise<T> {
  * await at(new Date("2027-01-01T00:00:00Z"), () => enqueue(db, sendReceipt, payload, { delay: "1d" }));
  */
 export async function at<T>(now: Date, run: () => T | Promise<T>): Promise<T> {
-  if (!(now instanceof Date) || Number.isNaN(now.getTime())) throw new OptionsError("at.now", now, "a valid Date");
-  return during({ now }, async () => run());
+  const year = now instanceof Date ? now.getUTCFullYear() : Number.NaN;
+  if (!(year >= 1 && year <= 9999)) throw new OptionsError("at.now", now, "a valid Date of the years 1 to 9999");
+  if (typeof run !== "function") throw new OptionsError("at.run", run, "a function");
+  return during({ now: new Date(now) }, async () => run());
 }

@@ -1,12 +1,13 @@
 import * as v from "valibot";
-import { OptionsError } from "../errors.ts";
+import { OptionsError, StaleClaimError } from "../errors.ts";
 import { type Claimed, newClaimToken } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/finalize.ts";
 import { checkSpec } from "../queries/of-spec.ts";
+import { milliseconds } from "../tasks/duration.ts";
 import { exactJson } from "../tasks/exact-json.ts";
 import { checkOptions, integerOption, plainObjectOption, retriesOption } from "../tasks/options.ts";
 import { encodePayload } from "../tasks/payload.ts";
-import { type Result, retry } from "../tasks/result.ts";
+import { isResult, type Result, retry } from "../tasks/result.ts";
 import type { Spec } from "../tasks/spec.ts";
 import { transition } from "../tasks/transition.ts";
 import type { Handler } from "../worker/handler.ts";
@@ -74,7 +75,7 @@ export async function perform<In, Out, Columns = {}>(
     payload: structuredClone(stored),
     attempt,
     maxRetries: maxRetries === undefined || maxRetries < 0 ? null : maxRetries,
-    meta,
+    meta: meta && JSON.parse(exactJson(meta, "meta")),
     columns,
     runAt: now,
     createdAt: now,
@@ -88,8 +89,12 @@ export async function perform<In, Out, Columns = {}>(
     contextOf: (changes) => ({
       signal,
       workerId: "perform",
-      extendLease: async () => {},
+      extendLease: async (duration = spec.leaseDuration) => {
+        milliseconds("extendLease.duration", duration, 1);
+      },
       finalize: async (_tx, result) => {
+        if (!isResult(result)) throw new OptionsError("finalize.result", result, "done(), retry(), fail() or skip()");
+        if (finalized) throw new StaleClaimError(spec.queue, task.id);
         finalized = applied<In>(spec, stored, { task, result, ...changes(result) });
         run.finalized = result;
       },

@@ -1,9 +1,11 @@
-import { PGlite } from "@electric-sql/pglite";
+import type { PGlite } from "@electric-sql/pglite";
 
 const mostIdle = 2;
 const longestReset = 2_000;
+const longestIdle = 1_000;
 
 const idle: PGlite[] = [];
+let idleTimer: NodeJS.Timeout | undefined;
 let pristine: { files: Awaited<ReturnType<PGlite["dumpDataDir"]>>; catalog: string } | undefined;
 
 /**
@@ -19,14 +21,20 @@ export async function takeDatabase(): Promise<PGlite> {
   }
 }
 
-/** Whatever was done to it, the next one who takes it finds it empty. */
+/** Whatever was done to it, the next one who takes it finds it empty. It is not kept for long: it would keep the process. */
 export async function giveDatabase(client: PGlite): Promise<void> {
   if (client.closed) return;
-  if (idle.length < mostIdle) idle.push(client);
-  else await client.close();
+  if (idle.length === mostIdle) return client.close();
+  idle.push(client);
+  clearTimeout(idleTimer);
+  idleTimer = setTimeout(() => {
+    for (const unused of idle.splice(0)) void unused.close().catch(() => {});
+  }, longestIdle);
+  idleTimer.unref();
 }
 
 async function boot(): Promise<PGlite> {
+  const { PGlite } = await import("@electric-sql/pglite");
   if (pristine) return PGlite.create({ loadDataDir: pristine.files });
   const client = await PGlite.create();
   pristine ??= { files: await client.dumpDataDir("none"), catalog: await catalogOf(client) };
@@ -78,6 +86,13 @@ async function catalogOf(client: PGlite): Promise<string> {
       (select count(*) from pg_largeobject_metadata) as objects,
       (select count(*) from pg_event_trigger) as triggers,
       (select count(*) from pg_publication) as publications,
+      (select count(*) from pg_default_acl) as privileges,
+      (select count(*) from pg_cast) as casts,
+      (select count(*) from pg_language) as languages,
+      (select count(*) from pg_am) as methods,
+      (select count(*) from pg_database) as databases,
+      (select count(*) from pg_foreign_data_wrapper) as wrappers,
+      (select count(*) from pg_foreign_server) as servers,
       (select count(*) from pg_class where oid >= 16384) as relations,
       (select count(*) from pg_proc where oid >= 16384) as functions,
       (select count(*) from pg_type where oid >= 16384) as types`);

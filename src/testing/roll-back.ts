@@ -1,8 +1,9 @@
-import type { Db } from "../queries/statement.ts";
+import { OptionsError } from "../errors.ts";
+import { type Db, primary } from "../queries/statement.ts";
 
 /**
  * Runs a test in a transaction that is always rolled back, so that a database can be shared by all tests: pass `tx` for
- * `db`, to a worker too.
+ * `db`, to a worker too. As in any transaction, a statement that fails outside of a savepoint ends it for all that follow.
  *
  * @example
  * await rollBack(db, async (tx) => {
@@ -11,6 +12,8 @@ import type { Db } from "../queries/statement.ts";
  * });
  */
 export async function rollBack<D extends Db, T>(db: D, run: (tx: TransactionOf<D>) => Promise<T>): Promise<T> {
+  primary("rollBack", db);
+  if (typeof run !== "function") throw new OptionsError("rollBack.run", run, "a function");
   const undo = new Undo<T>();
   try {
     await db.transaction(async (tx) => {

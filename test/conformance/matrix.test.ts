@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { whyMissing } from "../postgres/binaries.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { PgBouncer } from "../postgres/pgbouncer.ts";
 import { PostgresServer } from "../postgres/server.ts";
@@ -14,32 +15,39 @@ import { matrixTable } from "./table.ts";
 const begin = performance.now();
 const pgbouncer = await PgBouncer.find();
 const noPgbouncer = "no program pgbouncer on this machine";
-const isMissing = ({ mode }: Cell) => mode === "pooled" && pgbouncer === undefined;
+/** Why a cell cannot run on this machine. */
+const reasonOf = ({ mode, postgres, driver }: Cell): string | undefined => {
+  if (mode === "pooled" && pgbouncer === undefined) return noPgbouncer;
+  return driver === "pglite" ? undefined : whyMissing(postgres);
+};
 
-let oldest: PostgresServer;
+let oldest: PostgresServer | undefined;
 let pooler: PgBouncer | undefined;
 const ends = new Map<string, Report[] | string>();
 const lanes = new Lanes(
   2,
-  cells.map((cell) => () => (isMissing(cell) ? Promise.resolve([]) : run(cell))),
+  cells.map((cell) => () => (reasonOf(cell) ? Promise.resolve([]) : run(cell))),
 );
 
 beforeAll(async () => {
-  oldest = await PostgresServer.create({ major: "13" });
+  if (!whyMissing("13")) oldest = await PostgresServer.create({ major: "13" });
   if (pgbouncer) pooler = await PgBouncer.start(pgbouncer, inject("postgresUrl"));
 });
 
 afterAll(async () => {
   const seconds = Math.round((performance.now() - begin) / 1_000);
-  const table = matrixTable((cell) => (isMissing(cell) ? `skipped: ${noPgbouncer}` : ends.get(cellName(cell))));
+  const table = matrixTable((cell) => {
+    const reason = reasonOf(cell);
+    return reason ? `skipped: ${reason}` : ends.get(cellName(cell));
+  });
   console.log(`Conformance, ${cases.length} cases, ${seconds} s\n\n${table}\n`);
   await pooler?.stop();
-  await oldest.destroy();
+  await oldest?.destroy();
   await removeProjects();
 });
 
 async function run(cell: Cell): Promise<Report[]> {
-  const server = cell.postgres === "13" ? oldest.url : inject("postgresUrl");
+  const server = cell.postgres === "13" && oldest ? oldest.url : inject("postgresUrl");
   const database = await createDatabase({ server });
   try {
     if (cell.mode === "prepared") {
@@ -68,13 +76,14 @@ for (const [index, cell] of cells.entries()) {
   describe(cellName(cell), () => {
     let reports = new Map<string, Report>();
     beforeAll(async () => {
-      if (isMissing(cell)) return;
+      if (reasonOf(cell)) return;
       reports = new Map((await lanes.startFrom(index, 2)).map((report) => [report.name, report]));
     }, 300_000);
 
     for (const { name } of cases) {
       test(name, ({ skip }) => {
-        if (isMissing(cell)) skip(noPgbouncer);
+        const reason = reasonOf(cell);
+        if (reason) skip(reason);
         const report = reports.get(name);
         if (report?.end === "skipped") skip(report.note);
         if (report?.end !== "passed") expect.fail(report?.note ?? "the cell ended without this case");

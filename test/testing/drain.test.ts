@@ -11,9 +11,11 @@ beforeAll(async () => {
 afterAll(() => database.close());
 beforeEach(async () => {
   await database.db.delete(tasks);
+  await database.db.delete(orders);
 });
 
 const createShopWorker = () => createWorker({ db: database.db, pgqueue, onEvent: () => {} });
+const readyWorker = () => createShopWorker().register(mail, () => {});
 const minutes = (a: Date, b: Date) => (b.getTime() - a.getTime()) / 60_000;
 const gaps = (runs: readonly { at: Date }[]) => runs.slice(1).map((run, i) => minutes(runs[i]!.at, run.at));
 
@@ -70,7 +72,7 @@ describe("drain", () => {
     expect(await drain(worker)).toHaveLength(0);
     expect(await drain(worker, { until: "13h" })).toHaveLength(1);
     expect(await drain(worker, { until: "1d" })).toHaveLength(1);
-    expect(await drain(worker, { until: new Date(0) })).toHaveLength(0);
+    await expect(drain(worker, { until: new Date(0) })).rejects.toThrow(/drain\.until: expected a moment from 20/);
   });
 
   test("moves time through a month of ticks and a job's retries, in order", async () => {
@@ -139,21 +141,21 @@ describe("drain", () => {
     expect(await drain(worker)).toHaveLength(1);
   });
 
-  test("shows what ctx.finalize and extendLease do in that time", async () => {
-    await enqueue(database.db, mail, { to: "ada@example.com" });
+  test("gives its moment to ctx.extendLease and ctx.finalize", async () => {
+    const { db } = database;
+    const start = new Date("2033-01-01T00:00:00.000Z");
+    const { id } = await at(start, () => enqueue(db, mail, { to: "ada@example.com" }));
     const worker = createShopWorker().register(mail, async (job, ctx) => {
       await ctx.extendLease("2h");
-      const [row] = await database.db.select({ lease: tasks.leaseUntil }).from(tasks).where(eq(tasks.id, job.id));
-      await database.db.transaction(async (tx) => {
+      const [row] = await db.select({ lease: tasks.leaseUntil }).from(tasks).where(eq(tasks.id, job.id));
+      await db.transaction(async (tx) => {
         await tx.insert(orders).values({ email: row!.lease!.toISOString() });
         await ctx.finalize(tx, done());
       });
     });
-    const start = new Date("2033-01-01T00:00:00.000Z");
-    await drain(worker, { until: start });
-    const [run] = await drain(worker, { until: start });
-    expect(run).toBeUndefined();
-    expect(await database.db.select().from(orders)).toHaveLength(1);
+    expect(await drain(worker, { until: start })).toMatchObject([{ at: start, result: "done" }]);
+    expect(await db.select({ email: orders.email }).from(orders)).toEqual([{ email: "2033-01-01T02:00:00.000Z" }]);
+    expect((await pgqueue.getTask(db, id))[0]?.finishedAt).toEqual(start);
   });
 
   test("works in a transaction that is rolled back", async () => {
@@ -172,6 +174,63 @@ describe("drain", () => {
     expect(await enqueued(database.db, daily)).toEqual([]);
   });
 
+  test("goes on behind a task that it cannot have", async () => {
+    const { db } = database;
+    await enqueue(db, mail, { to: "x" });
+    await pgqueue.upsertTicker(db, daily);
+    const worker = createShopWorker()
+      .register(mail, async (job) => {
+        if (job.attempt === 1) await pgqueue.pauseQueue(db, mail);
+        return retry("once more");
+      })
+      .register(daily, () => {});
+    const runs = await drain(worker, { until: "2d" });
+    await pgqueue.resumeQueue(db, mail);
+    expect(runs.filter(({ queue }) => queue === "daily")).toHaveLength(3);
+    expect(runs.filter(({ queue }) => queue === "mail")).toHaveLength(1);
+  });
+
+  test("runs hundreds that are due, without a look at each", { timeout: 60_000 }, async () => {
+    const { db } = database;
+    await pgqueue.enqueueMany(
+      db,
+      mail,
+      Array.from({ length: 500 }, (_, n) => ({ payload: { to: "x", n } })),
+    );
+    const worker = createShopWorker().register(mail, () => {});
+    expect(await drain(worker)).toHaveLength(500);
+  });
+
+  test("ends with the error that ended its transaction", async () => {
+    const ended = rollBack(database.db, async (tx) => {
+      const worker = createWorker({ db: tx, pgqueue, onEvent: () => {} }).register(mail, async () => {
+        await tx.execute(sql`select 1 / 0`);
+      });
+      await enqueue(tx, mail, { to: "x" });
+      await drain(worker);
+    });
+    await expect(ended).rejects.toMatchObject({ cause: { code: "25P02" } });
+  });
+
+  test("is refused while the worker is drained already", async () => {
+    await enqueue(database.db, mail, { to: "x" });
+    const worker = createShopWorker().register(mail, () => {});
+    const [first, second] = await Promise.allSettled([drain(worker), drain(worker)]);
+    expect(first).toMatchObject({ status: "fulfilled", value: [{ result: "done" }] });
+    expect(second).toMatchObject({ status: "rejected", reason: { name: "ConflictError" } });
+  });
+
+  test("leaves what goes on after it in the present", async () => {
+    let late = Promise.resolve<unknown>(undefined);
+    const worker = createShopWorker().register(daily, () => {
+      late = new Promise((resolve) => setTimeout(resolve, 300)).then(() => enqueue(database.db, mail, { to: "late" }));
+    });
+    await drain(worker, { until: "30d" });
+    await late;
+    const tasks = await enqueued(database.db, mail);
+    expect(tasks.at(-1)!.runAt.getTime()).toBeLessThan(Date.now() + 60_000);
+  });
+
   test("ends when the worker is stopped meanwhile", async () => {
     const worker = createShopWorker().register(mail, async () => {
       await enqueue(database.db, mail, { to: "again" });
@@ -182,40 +241,24 @@ describe("drain", () => {
     expect((await drained).length).toBeGreaterThan(0);
   });
 
-  test.each([
-    [() => drain({} as never), OptionsError, /drain\.worker/],
-    [() => drain(createShopWorker()), OptionsError, /registered handler/],
+  test.each<[string, () => Promise<unknown>, typeof OptionsError | typeof ConflictError, RegExp]>([
+    ["what is no worker", () => drain({} as never), OptionsError, /drain\.worker/],
+    ["a worker without handlers", () => drain(createShopWorker()), OptionsError, /registered handler/],
+    ["a moment that is none", () => drain(readyWorker(), { until: "1 day" as never }), OptionsError, /drain\.until/],
+    ["an unknown option", () => drain(readyWorker(), { till: 1 } as never), OptionsError, /drain\.till/],
     [
-      () =>
-        drain(
-          createShopWorker().register(mail, () => {}),
-          { until: "1 day" as never },
-        ),
-      OptionsError,
-      /drain\.until/,
-    ],
-    [
-      () =>
-        drain(
-          createShopWorker().register(mail, () => {}),
-          { till: 1 } as never,
-        ),
-      OptionsError,
-      /drain\.till/,
-    ],
-    [
+      "a stopped worker",
       async () => {
-        const worker = createShopWorker().register(mail, () => {});
+        const worker = readyWorker();
         await worker.stop();
         return drain(worker);
       },
       ConflictError,
       /stopped/,
     ],
-  ])("refuses %s", async (call, kind, message) => {
-    const error = await call().catch((error) => error);
-    expect(error).toBeInstanceOf(kind);
-    expect(error.message).toMatch(message);
+  ])("refuses %s", async (_, call, kind, message) => {
+    await expect(call()).rejects.toThrow(kind);
+    await expect(call()).rejects.toThrow(message);
   });
 });
 

@@ -1,16 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import {
-  defineJob,
-  defineTicker,
-  done,
-  fail,
-  type Job,
-  OptionsError,
-  PayloadError,
-  retry,
-  skip,
-} from "../../src/index.ts";
+import { defineJob, done, fail, type Job, OptionsError, PayloadError, retry, skip } from "../../src/index.ts";
 import { perform } from "../../src/testing/index.ts";
 import { daily, mail } from "./shop.ts";
 
@@ -172,13 +162,27 @@ describe("perform", () => {
   });
 
   test("knows the key of a ticker", async () => {
-    const other = defineTicker({
-      queue: "q",
-      key: "k",
-      every: 5,
-      payload: z.object({}),
-      initialPayload: {},
-    });
-    await perform(other, (job) => expect(job.key).toBe("k") as unknown as void, {});
+    const keys: unknown[] = [];
+    await perform(daily, (job) => void keys.push(job.key), { page: 1 });
+    await perform(mail, (job) => void keys.push(job.key), { to: "a" });
+    expect(keys).toEqual(["report", null]);
+  });
+
+  test("refuses of ctx what a worker refuses", async () => {
+    const tx = {} as never;
+    const twice = await perform(
+      daily,
+      async (_, ctx) => {
+        await ctx.finalize(tx, done());
+        await ctx.finalize(tx, fail("again"));
+      },
+      { page: 1 },
+    );
+    expect(twice.result).toMatchObject({ type: "retry", error: { name: "StaleClaimError" } });
+    const wrong = await perform(daily, (_, ctx) => ctx.finalize(tx, { type: "nope" } as never), { page: 1 });
+    expect(wrong.result).toMatchObject({ type: "retry", error: { name: "OptionsError" } });
+    const long = await perform(mail, (_, ctx) => ctx.extendLease("garbage" as never), { to: "a" });
+    expect(long.result).toMatchObject({ type: "retry", error: { name: "OptionsError" } });
+    await expect(perform(mail, () => {}, { to: "a" }, { meta: { at: new Date() } })).rejects.toThrow(PayloadError);
   });
 });

@@ -13,14 +13,18 @@ const orders = pgTable("from_orders", {
   price: numeric("price", { precision: 10, scale: 2 }).notNull(),
   shipAt: timestamp("ship_at", { withTimezone: true }),
   details: jsonb("details"),
+  tags: text("tags").array().notNull(),
+  prices: numeric("prices").array().notNull(),
 });
+const arrays = { tags: ["x", "y z"], prices: ["1.50"] };
 const at = new Date("2031-05-06T07:08:09.012Z");
 
 async function place(db: Database): Promise<void> {
   await db.execute(sql`create table if not exists from_orders (id int primary key, name text not null,
-    price numeric(10, 2) not null, ship_at timestamptz, details jsonb)`);
+    price numeric(10, 2) not null, ship_at timestamptz, details jsonb, tags text[] not null default '{x,"y z"}',
+    prices numeric[] not null default '{1.50}')`);
   await db.execute(sql`delete from from_orders`);
-  await db.execute(sql`insert into from_orders values (1, 'a', 9.5, null, '{"a":[1,null,"{}"]}'),
+  await db.execute(sql`insert into from_orders (id, name, price, ship_at, details) values (1, 'a', 9.5, null, '{"a":[1,null,"{}"]}'),
     (2, 'b', 10, ${at.toISOString()}::text::timestamptz, null), (3, 'a', 0, null, '"text"')`);
 }
 
@@ -38,6 +42,8 @@ export const enqueueFromCases: readonly Case[] = [
               id: orders.id,
               price: orders.price,
               details: orders.details,
+              tags: orders.tags,
+              prices: orders.prices,
               constant: sql<string>`${"it's"}::text`,
             },
             runAt: orders.shipAt,
@@ -51,9 +57,9 @@ export const enqueueFromCases: readonly Case[] = [
       assert.deepEqual(
         rows.map(({ payload, priority, meta }) => [payload, priority, meta]),
         [
-          [{ id: 1, price: "9.50", details: { a: [1, null, "{}"] }, constant: "it's" }, 0, { name: "a" }],
-          [{ id: 2, price: "10.00", details: null, constant: "it's" }, 7, { name: "b" }],
-          [{ id: 3, price: "0.00", details: "text", constant: "it's" }, 0, { name: "a" }],
+          [{ id: 1, price: "9.50", details: { a: [1, null, "{}"] }, ...arrays, constant: "it's" }, 0, { name: "a" }],
+          [{ id: 2, price: "10.00", details: null, ...arrays, constant: "it's" }, 7, { name: "b" }],
+          [{ id: 3, price: "0.00", details: "text", ...arrays, constant: "it's" }, 0, { name: "a" }],
         ],
       );
       assert.deepEqual(rows[1]!.runAt, at);
