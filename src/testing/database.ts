@@ -7,6 +7,7 @@ import { OptionsError, SchemaError } from "../errors.ts";
 import { databaseError } from "../queries/database-error.ts";
 import { checkOptions } from "../tasks/options.ts";
 import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
+import { preparedQuery } from "./prepared-query.ts";
 
 /** What Drizzle types `db.query` by: the schema on 0.45, what `defineRelations` made on 1.0. */
 type Queryable = ReturnType<typeof drizzle> extends PgliteDatabase<infer Known> ? Known : never;
@@ -53,7 +54,7 @@ export async function createTestDatabase<Schema extends Record<string, unknown>,
     await giveDatabase(client);
     throw explained(error);
   }
-  const { proxy, revoke, wasListened } = revocable(client);
+  const { proxy, revoke, wasListened } = revocable(client, await preparedQuery(client));
   const close = async () => {
     if (!revoke()) return;
     // PGlite would go on to call who has listened, and what `before` did may not be undone.
@@ -132,12 +133,15 @@ function explained(error: unknown): unknown {
 }
 
 /** A client that can be taken away: a worker that was left running must not reach the next test's database. */
-function revocable(client: PGlite): { proxy: PGlite; revoke(): boolean; wasListened(): boolean } {
+function revocable(
+  client: PGlite,
+  query: Awaited<ReturnType<typeof preparedQuery>>,
+): { proxy: PGlite; revoke(): boolean; wasListened(): boolean } {
   let isOpen = true;
   let isHeard = false;
   const proxy = new Proxy(client, {
     get(target, name) {
-      const value = Reflect.get(target, name, target);
+      const value = name === "query" ? query : Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       if (name === "listen" || name === "onNotification") isHeard = true;
       return (...args: unknown[]) => {

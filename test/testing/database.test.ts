@@ -104,6 +104,28 @@ describe("createTestDatabase", () => {
     await close();
   });
 
+  test("answers the same however often, through changes of the tables and what is discarded", async () => {
+    const { db, close } = await createTestDatabase({ schema });
+    const look = async () => (await db.$client.query("select * from orders where email = $1", ["a"])).rows;
+    await db.insert(orders).values({ email: "a" });
+    for (let i = 0; i < 8; i++) expect(await look()).toEqual([{ id: 1, email: "a" }]);
+    await db.execute(sql`alter table orders add column note text default 'n'`);
+    for (let i = 0; i < 3; i++) expect(await look()).toEqual([{ id: 1, email: "a", note: "n" }]);
+    await db.$client.exec("discard all");
+    for (let i = 0; i < 3; i++) expect(await look()).toEqual([{ id: 1, email: "a", note: "n" }]);
+    for (let i = 0; i < 3; i++) {
+      await expect(db.insert(orders).values({ id: 1, email: "twice" })).rejects.toMatchObject({
+        cause: { code: "23505" },
+      });
+    }
+    const values = [null, true, 1.5, "it's", new Date(0), [1, 2], { a: 1 }];
+    const types = "$1::text a, $2::bool b, $3::float8 c, $4::text d, $5::timestamptz e, $6::int[] f, $7::jsonb g";
+    const answers: unknown[] = [];
+    for (let i = 0; i < 4; i++) answers.push((await db.$client.query(`select ${types}`, values)).rows);
+    expect(answers).toEqual(answers.map(() => answers[0]));
+    await close();
+  });
+
   test("takes tables in a schema that is exported", async () => {
     const { db, close } = await createTestDatabase({ schema: { jobs, ...inJobs } });
     expect(await db.$count(inJobs.tasks)).toBe(0);

@@ -1,0 +1,80 @@
+import type { PGlite, QueryOptions, Results } from "@electric-sql/pglite";
+
+type Query = (text: string, params?: unknown[], options?: QueryOptions) => Promise<Results>;
+
+/** What PGlite keeps to itself, in the versions that have it. */
+interface Inside {
+  _runExclusiveTransaction?<T>(run: () => Promise<T>): Promise<T>;
+  _runExclusiveQuery?<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** A plan whose result has changed, and a statement that was discarded. */
+const outdated = new Set(["0A000", "26000"]);
+
+/**
+ * `client.query`, with statements that are prepared once: a test sends few texts, each many times, and to parse and plan one
+ * takes PGlite longer than to run it. What is seen for the first time, or inside a transaction, goes the usual way.
+ */
+export async function preparedQuery(client: PGlite): Promise<Query> {
+  const { parse, protocol } = await import("@electric-sql/pglite");
+  const { _runExclusiveTransaction, _runExclusiveQuery } = client as unknown as Inside;
+  const plain: Query = (text, params, options) => client.query(text, params as any[], options);
+  if (!_runExclusiveTransaction || !_runExclusiveQuery || !parse || !protocol) return plain;
+
+  let count = 0;
+  const seen = new Set<string>();
+  const prepared = new Map<string, { name: string; types: number[] }>();
+  const send = async (...messages: Uint8Array[]) => (await client.execProtocol(concat(messages))).messages;
+  const { serialize } = protocol;
+
+  const prepare = async (text: string) => {
+    const name = `pgqueue_${++count}`;
+    const described = await send(
+      serialize.parse({ name, text }),
+      serialize.describe({ type: "S", name }),
+      serialize.sync(),
+    );
+    const statement = { name, types: parse.parseDescribeStatementResults(described) };
+    prepared.set(text, statement);
+    return statement;
+  };
+
+  return async (text, params = [], options) => {
+    if (!seen.has(text) || options?.serializers || options?.paramTypes || options?.blob) {
+      seen.add(text);
+      return plain(text, params, options);
+    }
+    try {
+      return (await _runExclusiveTransaction.call(client, () =>
+        _runExclusiveQuery.call(client, async () => {
+          const { name, types } = prepared.get(text) ?? (await prepare(text));
+          const values = params.map((value, i) => {
+            if (value === null || value === undefined) return null;
+            return client.serializers[types[i]!]?.(value) ?? String(value);
+          });
+          const messages = await send(
+            serialize.bind({ statement: name, values }),
+            serialize.describe({ type: "P" }),
+            serialize.execute({}),
+            serialize.sync(),
+          );
+          return parse.parseResults(messages, client.parsers, options)[0] as Results;
+        }),
+      )) as Results;
+    } catch (error) {
+      if (!outdated.has(String((error as { code?: unknown }).code))) throw error;
+      prepared.delete(text);
+      return plain(text, params, options);
+    }
+  };
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
