@@ -30,7 +30,7 @@ export type { Pgqueue } from "./queries/pgqueue.ts";
 export type { PurgeOptions } from "./queries/purge.ts";
 export type { Queue } from "./queries/queue-name.ts";
 export type { ReapOptions } from "./queries/reap.ts";
-export type { Db, Statement } from "./queries/statement.ts";
+export type { Db, DrizzleDb as AnyDatabase, Statement } from "./queries/statement.ts";
 export type { QueueStats } from "./queries/stats.ts";
 export type { Task } from "./queries/task.ts";
 export type { TaskError, TaskKind, TaskStatus } from "./schema/columns.ts";

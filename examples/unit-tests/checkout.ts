@@ -1,4 +1,4 @@
-import type { PgDatabase } from "drizzle-orm/pg-core";
+import type { AnyDatabase } from "pgqueue";
 import { askForReview, pgqueue, sendReceipt } from "./queue.ts";
 import { orders } from "./schema.ts";
 
@@ -7,7 +7,7 @@ export interface Cart {
   pay(): Promise<void>;
 }
 
-export async function checkOut(db: PgDatabase<any, any>, { email, pay }: Cart): Promise<number> {
+export async function checkOut(db: AnyDatabase, { email, pay }: Cart): Promise<number> {
   return db.transaction(async (tx) => {
     const [order] = await tx.insert(orders).values({ email }).returning();
     const orderId = order!.id;

@@ -95,7 +95,9 @@ export function createPgqueue<Tasks extends AnyTasks>(
   const bound = {
     ...bindAll(builders, (name, statement) => (db, ...args) => {
       const handle = primary(name, db);
-      return explaining(binding, handle, statement(binding, handle, ...args) as Executable);
+      return explaining(binding, handle, statement(binding, handle, ...args) as Executable, {
+        hasUsersSelect: name === "enqueueFrom",
+      });
     }),
     ...bindAll(calls, (name, statement) => async (db, ...args) => {
       try {

@@ -8,7 +8,12 @@ export interface Executable {
 }
 
 /** The builder, whose errors are put in words where they are about pgqueue's own tables or the connection. */
-export function explaining<T extends Executable>(binding: Binding, handle: unknown, builder: T): T {
+export function explaining<T extends Executable>(
+  binding: Binding,
+  handle: unknown,
+  builder: T,
+  { hasUsersSelect = false } = {},
+): T {
   const execute = builder.execute;
   builder.execute = async (...args) => {
     // It may be awaited long after it was made.
@@ -16,13 +21,13 @@ export function explaining<T extends Executable>(binding: Binding, handle: unkno
     try {
       return await execute.apply(builder, args);
     } catch (error) {
-      throw explained(binding, error);
+      throw explained(binding, error, { hasUsersSelect });
     }
   };
   return builder;
 }
 
 /** The error itself, or one of pgqueue's that says what to do. */
-export function explained(binding: Binding, error: unknown): unknown {
-  return schemaError(binding, error) ?? accessError(binding, error) ?? endedTransaction(error) ?? error;
+export function explained(binding: Binding, error: unknown, options: { hasUsersSelect?: boolean } = {}): unknown {
+  return schemaError(binding, error, options) ?? accessError(binding, error) ?? endedTransaction(error) ?? error;
 }

@@ -26,7 +26,7 @@ function asDrizzleReadsIt({ sql: value, field }: Leaf): SQL {
 }
 
 /** The column that a field is, or is read by: `max(orders.price)` is read as `orders.price` is. */
-export function columnOf(field: unknown): Column | undefined {
+function columnOf(field: unknown): Column | undefined {
   if (is(field, Column)) return field;
   const decoder = decoderOf(field);
   return is(decoder, Column) ? decoder : undefined;

@@ -8,7 +8,11 @@ const undefinedTable = "42P01";
 const undefinedColumn = "42703";
 
 /** A SchemaError where the error says that a table or column of pgqueue's own is missing. */
-export function schemaError({ tasks, queues }: Binding, error: unknown): SchemaError | undefined {
+export function schemaError(
+  { tasks, queues }: Binding,
+  error: unknown,
+  { hasUsersSelect = false } = {},
+): SchemaError | undefined {
   const { code, message = "" } = databaseError(error);
   const tables: readonly Table[] = [tasks, queues];
   if (code === undefinedTable) {
@@ -19,6 +23,8 @@ export function schemaError({ tasks, queues }: Binding, error: unknown): SchemaE
   }
   if (code === undefinedColumn) {
     const found = namedColumn(message);
+    // A bare name may be one of the tables that the user selects from.
+    if (hasUsersSelect && found.relation === undefined) return undefined;
     const table = tables.find((own) => isColumnOf(own, found));
     return table && missingColumn(found.relation ? `${found.relation}.${found.column}` : found.column, table, error);
   }

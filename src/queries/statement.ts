@@ -3,7 +3,13 @@ import type { withReplicas } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 import { transactionHasEnded } from "./access-error.ts";
 
-/** Drizzle's own type of a Postgres database or transaction, in either major; used inside. */
+/**
+ * Drizzle's own type of a Postgres database or transaction on any driver, in either major: for functions of yours that take
+ * the database of production as well as that of a test.
+ *
+ * @example
+ * export const checkOut = (db: AnyDatabase, cart: Cart) => db.transaction(async (tx) => { … });
+ */
 export type DrizzleDb = Parameters<typeof withReplicas>[0];
 
 /** A database or transaction of any Postgres driver of Drizzle, of either major and of any copy of drizzle-orm. */

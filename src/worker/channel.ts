@@ -2,6 +2,8 @@ import { channel } from "../queries/notify.ts";
 import type { Db } from "../queries/statement.ts";
 import { clientOf, driverOf } from "./driver.ts";
 
+const keepAliveDelay = 10_000;
+
 /** What a connection that listens is told of. */
 export interface Ears {
   /** Work was announced in a queue. */
@@ -53,6 +55,8 @@ async function besidePool(pool: any, { onQueue, onSilence }: Ears): Promise<List
   const stop = () => client.end();
   try {
     await client.connect();
+    // It says nothing of its own: a connection that is gone without a word is noticed by this alone.
+    client.connection?.stream?.setKeepAlive?.(true, keepAliveDelay);
     await client.query(`listen ${channel}`);
   } catch (error) {
     stop().catch(() => {});

@@ -15,7 +15,8 @@ export const afterClosings: NextTurn = () => new Promise((resolve) => setTimeout
 const afterThisTurn: NextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 export function nextTurnOf(db: Db): NextTurn {
-  return driverOf(db) === "PGlite" ? afterThisTurn : afterClosings;
+  const driver = driverOf(db);
+  return driver === "PGlite" || driver === "node-postgres pool" ? afterThisTurn : afterClosings;
 }
 
 /** The same statements, whose failures come a turn later: whoever learns of one may send the next at once. */

@@ -101,8 +101,9 @@ describe("the package", { timeout: patience }, () => {
       register("data:text/javascript," + encodeURIComponent(hook));
       await import("pgqueue");
       await import("pgqueue/schema");
-      const refused = await import("pgqueue/testing").catch((error) => error.message);
-      console.log(refused);`,
+      const { createTestDatabase } = await import("pgqueue/testing");
+      const { tasks } = await import("pgqueue/schema");
+      console.log(await createTestDatabase({ schema: { tasks } }).catch((error) => error.message));`,
     );
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^loads (drizzle-kit|@electric-sql)/) });
   });

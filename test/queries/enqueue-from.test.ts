@@ -416,6 +416,14 @@ describe("an announcement", () => {
   });
 });
 
+test("a column that the user's table lacks is the user's own error, and one of ours is told", async () => {
+  const lacking = pgTable("orders", { priority: integer("priority") });
+  const select = db.select({ payload: lacking.priority }).from(lacking);
+  const error = await Promise.resolve(enqueueFrom(db, job(), select)).catch((error) => error);
+  expect(error.cause).toMatchObject({ code: "42703" });
+  expect(error.name).not.toBe("SchemaError");
+});
+
 describe("what is refused before any SQL", () => {
   const refusals: [string, RegExp, () => unknown][] = [
     ["a ticker", /enqueueFrom\.spec/, () => enqueueFrom(db, ticker() as never, db.select({ payload }).from(orders))],

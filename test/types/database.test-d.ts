@@ -10,7 +10,7 @@ import { drizzle as pglite } from "drizzle-orm/pglite";
 import { drizzle as postgresJs } from "drizzle-orm/postgres-js";
 import { drizzle as sqliteProxy } from "drizzle-orm/sqlite-proxy";
 import { drizzle as vercel } from "drizzle-orm/vercel-postgres";
-import { createWorker, type Db, migrate } from "pgqueue";
+import { type AnyDatabase, createWorker, type Db, migrate } from "pgqueue";
 import { createTestDatabase, type TestDatabase } from "pgqueue/testing";
 import type { Sql } from "postgres";
 import { assertType, describe, expectTypeOf, test } from "vitest";
@@ -79,6 +79,18 @@ describe("Db", () => {
     plain.enqueue(undefined, receipt, payload);
     // @ts-expect-error nothing
     plain.stats();
+  });
+
+  test("AnyDatabase is any of them for a function of one's own, with typed queries", async () => {
+    const place = async (db: AnyDatabase) => {
+      const [thing] = await db.insert(things).values({ id: "1" }).returning();
+      expectTypeOf(thing).toEqualTypeOf<{ id: string } | undefined>();
+      await db.transaction((tx) => plain.enqueue(tx, receipt, payload));
+    };
+    await place(postgresJs({ client: null as never }));
+    await place(pglite());
+    await place(nodePostgres({ client: null as never }));
+    await pglite().transaction((tx) => place(tx));
   });
 
   test("is no database of another kind", () => {
