@@ -1,10 +1,10 @@
 import { majors } from "../projects/project.ts";
-import { type Cell, rowName, rows } from "./cell.ts";
+import { type Cell, majorsOf, rowName, rows } from "./cell.ts";
 import type { Report } from "./suite/report.ts";
 
 const columns = majors.flatMap((drizzle) => (["13", "18"] as const).map((postgres) => ({ drizzle, postgres })));
 
-const footnote = `–: PgBouncer, and generic plans, are checked in front of the newest server. PGlite is a Postgres itself: its oldest version
+const footnote = `–: PgBouncer, and generic plans, are checked with one major in front of the newest server. PGlite is a Postgres itself: its oldest version
 that is supported, 0.3, is Postgres 17.
 Cases that a driver has no part in are left out of the counts: LISTEN on Bun, other connections on PGlite, and so on.`;
 
@@ -14,7 +14,7 @@ export function matrixTable(endOf: (cell: Cell) => readonly Report[] | string | 
   const lines = rows.map((row) => [
     rowName(row),
     ...columns.map((column) => {
-      if (!row.postgres.includes(column.postgres)) return "–";
+      if (!row.postgres.includes(column.postgres) || !majorsOf(row).includes(column.drizzle)) return "–";
       return summary(endOf({ ...row, ...column }));
     }),
   ]);
