@@ -1,7 +1,7 @@
-import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { AccessError, ConflictError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
 import { databaseError } from "./database-error.ts";
+import { tableName } from "./table-name.ts";
 
 const readOnlyTransaction = "25006";
 const insufficientPrivilege = "42501";
@@ -16,11 +16,10 @@ export function accessError({ tasks, queues }: Binding, error: unknown): AccessE
     return new AccessError(`the connection is read only (${message}); ${advice}`, { cause: error });
   }
   if (code !== insufficientPrivilege) return undefined;
-  const tables = [tasks, queues].map((table) => getTableConfig(table as unknown as PgTable));
-  const names = tables.map(({ name }) => name);
-  const [schema] = tables.map(({ schema }) => schema ?? "public");
+  const names = [tasks, queues].map((table) => tableName(table).name);
+  const schema = tableName(tasks).schema ?? "public";
   // Whole names, at the end or in quotes: `permission denied for table orders`, `… for table "orders"`.
-  const isOurs = [...names, schema].some((name) => new RegExp(`(^|[\\s"])${name}("|$)`).test(message));
+  const isOurs = [...names, schema].some((name) => message.endsWith(` ${name}`) || message.includes(`"${name}"`));
   if (!isOurs) return undefined;
   const advice = /row-level security/.test(message)
     ? "give the role a policy that lets it"

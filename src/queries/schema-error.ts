@@ -1,8 +1,8 @@
 import { getTableColumns, getTableName, type Table } from "drizzle-orm";
-import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { SchemaError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
 import { databaseError } from "./database-error.ts";
+import { qualifiedName, tableName } from "./table-name.ts";
 
 const undefinedTable = "42P01";
 const undefinedColumn = "42703";
@@ -32,7 +32,7 @@ export function schemaError(
 }
 
 function missingTable(table: Table, error: unknown): SchemaError {
-  const { schema, name } = getTableConfig(table as PgTable);
+  const { schema, name } = tableName(table);
   const exported = schema
     ? `, and its schema too, as in \`export const schema = pgSchema("${schema}")\` (drizzle-kit creates no schema that is not exported)`
     : "";
@@ -80,9 +80,4 @@ const aliases = ["holder", "other", "excluded"];
 function isColumnOf(table: Table, { relation, column }: NamedColumn): boolean {
   const isOurs = relation === undefined || relation === getTableName(table) || aliases.includes(relation);
   return isOurs && Object.values(getTableColumns(table)).some(({ name }) => name === column);
-}
-
-function qualifiedName(table: Table): string {
-  const { schema, name } = getTableConfig(table as PgTable);
-  return schema ? `${schema}.${name}` : name;
 }

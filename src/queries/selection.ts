@@ -45,7 +45,7 @@ export function readSelection(field: string, select: unknown): Selection {
   const names = Array.from({ length: count }, (_, i) => sql.identifier(`c${i}`));
   const { ctes, body } = split(select);
   for (const cte of ctes) {
-    const name = (cte as unknown as { _: { alias: string } })._.alias;
+    const name = cte._.alias;
     if (/^pgqueue_/.test(name))
       throw new OptionsError(`${field}.with`, name, "a CTE whose name does not begin with pgqueue_");
   }

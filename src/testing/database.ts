@@ -48,18 +48,17 @@ export async function createTestDatabase<Schema extends Record<string, unknown>,
   checkSchema(schema);
   const statements = await statementsOf(schema);
   const client = await takeDatabase();
+  // PGlite would go on to call who has listened, and what `before` did may not be undone.
+  const leave = (forGood: boolean) => (forGood ? client.close() : giveDatabase(client));
   try {
     for (const statement of [before, ...statements]) await client.exec(statement);
   } catch (error) {
-    await giveDatabase(client);
+    await leave(before !== "");
     throw explained(error);
   }
   const { proxy, revoke, wasListened } = revocable(client, await preparedQuery(client));
   const close = async () => {
-    if (!revoke()) return;
-    // PGlite would go on to call who has listened, and what `before` did may not be undone.
-    if (before || wasListened()) await client.close();
-    else await giveDatabase(client);
+    if (revoke()) await leave(before !== "" || wasListened());
   };
   const { drizzle } = await import("drizzle-orm/pglite");
   // The types of Drizzle's options differ between its majors.

@@ -49,8 +49,8 @@ async function besidePool(pool: any, { onQueue, onSilence }: Ears): Promise<List
     client.on("error", reject);
     client.on("end", () => reject(new Error("the connection that listens was ended")));
   });
-  // Whoever waits for it may be gone by then.
-  lost.catch(() => {});
+  // Whoever waits for it may be gone by then; what is left of the connection goes in any case.
+  lost.catch(() => stop().catch(() => {}));
   client.on("notification", ({ payload }: { payload?: string }) => onQueue(payload ?? ""));
   const stop = () => client.end();
   try {
