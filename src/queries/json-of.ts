@@ -36,7 +36,7 @@ function decoderOf(field: unknown): unknown {
   const inner = is(field, SQL.Aliased) ? field.sql : field;
   const { decoder } = inner as { decoder?: unknown };
   const { mapFromDriverValue } = (decoder ?? {}) as { mapFromDriverValue?: unknown };
-  // `mapWith(String)` keeps the function beside nothing else.
+  // `mapWith(String)`, as of sum() and avg(), is kept as a decoder that has String as its one method.
   return mapFromDriverValue === String ? String : decoder;
 }
 

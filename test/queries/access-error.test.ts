@@ -98,6 +98,32 @@ describe("a role without rights", () => {
   });
 });
 
+describe("codes that the user's own trigger or table answers with", () => {
+  const causes: [string, string][] = [
+    ["a raised 42501", "raise 'the tenant schema is locked' using errcode = '42501'"],
+    ["a raised 25006", "raise 'the shop is in maintenance' using errcode = '25006'"],
+    ["a denied table whose name ends like ours", "perform 1 from audit_pgqueue_tasks"],
+  ];
+  test.each(causes)("%s stays the user's own error", async (_, body) => {
+    const own = await createDatabase({ migrated: true });
+    const role = `clerk_${crypto.randomUUID().slice(0, 8)}`;
+    await own.client.unsafe(`create table audit_pgqueue_tasks (id int); create role ${role};
+      grant all on pgqueue_tasks, pgqueue_queues to ${role};
+      create function refuse() returns trigger language plpgsql as $$ begin ${body}; return new; end $$;
+      create trigger refuse before insert on pgqueue_tasks for each row execute function refuse()`);
+    const error = await own.db
+      .transaction(async (tx) => {
+        await tx.execute(sql.raw(`set local role ${role}`));
+        await pgqueue.enqueue(tx, job(), 1);
+      })
+      .catch((error) => error);
+    expect(error).not.toBeInstanceOf(AccessError);
+    expect(error.cause.code).toMatch(/^(42501|25006)$/);
+    await own.client.unsafe(`drop owned by ${role}; drop role ${role}`);
+    await own.end();
+  });
+});
+
 describe("a transaction that has ended", () => {
   const pool = new pg.Pool({ connectionString: database.url });
   const lite = PGlite.create();
