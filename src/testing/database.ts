@@ -1,9 +1,10 @@
-import type { PGlite } from "@electric-sql/pglite";
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { PGlite, Transaction } from "@electric-sql/pglite";
 import { is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import type { drizzle, PgliteDatabase } from "drizzle-orm/pglite";
 import * as v from "valibot";
-import { OptionsError, SchemaError } from "../errors.ts";
+import { ConflictError, OptionsError, SchemaError } from "../errors.ts";
 import { databaseError } from "../queries/database-error.ts";
 import { checkOptions } from "../tasks/options.ts";
 import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
@@ -30,8 +31,8 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
 
 /**
  * A new, empty database inside this process, with the tables of your schema: Postgres itself, compiled to WebAssembly. The
- * first one takes seconds, the others a fraction of one, since a closed one is emptied and used again. It has one
- * connection, so do not use `db` inside a transaction of `db`: it would wait for itself. Needs `@electric-sql/pglite` and
+ * first one takes a second or two, the others a fraction of one, since a closed one is emptied and used again. It has one
+ * connection, so `db` cannot be used inside a transaction of `db`: that is a ConflictError. Needs `@electric-sql/pglite` and
  * `drizzle-kit`.
  *
  * @throws OptionsError when the schema has no tables, or has them inside of an object.
@@ -56,7 +57,7 @@ export async function createTestDatabase<Schema extends Record<string, unknown>,
     await leave(before !== "");
     throw explained(error);
   }
-  const { proxy, revoke, wasListened } = revocable(client, await preparedQuery(client));
+  const { proxy, revoke, wasListened } = guarded(client, await preparedQuery(client));
   const close = async () => {
     if (revoke()) await leave(before !== "" || wasListened());
   };
@@ -131,20 +132,41 @@ function explained(error: unknown): unknown {
   return error;
 }
 
-/** A client that can be taken away: a worker that was left running must not reach the next test's database. */
-function revocable(
+/** What is called from inside a transaction of its client's; over when the transaction is. */
+const transactions = new AsyncLocalStorage<{ client: PGlite; isOver: boolean }>();
+
+/** What waits for the client's one connection. */
+const waiting: ReadonlySet<unknown> = new Set(["query", "exec", "sql", "transaction", "listen", "describeQuery"]);
+
+/**
+ * A client that can be taken away, since a worker that was left running must not reach the next test's database; and that
+ * refuses what would wait for ever: a statement outside of the transaction that it is sent from.
+ */
+function guarded(
   client: PGlite,
   query: Awaited<ReturnType<typeof preparedQuery>>,
 ): { proxy: PGlite; revoke(): boolean; wasListened(): boolean } {
   let isOpen = true;
   let isHeard = false;
+  const transaction = <T>(run: (tx: Transaction) => Promise<T>): Promise<T> =>
+    client.transaction(async (tx) => {
+      const scope = { client, isOver: false };
+      try {
+        return await transactions.run(scope, run, tx);
+      } finally {
+        scope.isOver = true;
+      }
+    });
+  const own: Partial<Record<string | symbol, unknown>> = { query, transaction };
   const proxy = new Proxy(client, {
     get(target, name) {
-      const value = name === "query" ? query : Reflect.get(target, name, target);
+      const value = own[name] ?? Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       if (name === "listen" || name === "onNotification") isHeard = true;
       return (...args: unknown[]) => {
         if (!isOpen) throw new Error("this test database was closed");
+        const scope = transactions.getStore();
+        if (scope?.client === client && !scope.isOver && waiting.has(name)) throw new ConflictError(selfWait);
         return Reflect.apply(value, target, args);
       };
     },
@@ -156,3 +178,6 @@ function revocable(
   };
   return { proxy, revoke, wasListened: () => isHeard };
 }
+
+const selfWait =
+  "a statement was sent to the database from inside a transaction of it; use the transaction (`tx`): a test database has one connection, and would wait for itself";

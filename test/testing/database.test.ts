@@ -78,6 +78,34 @@ describe("createTestDatabase", () => {
     await next.close();
   });
 
+  test("refuses the database inside a transaction of it, which would wait for itself", {
+    timeout: 10_000,
+  }, async () => {
+    const { db, close } = await createTestDatabase({ schema });
+    const refused = { cause: { code: "PGQUEUE_CONFLICT", message: expect.stringMatching(/use the transaction/) } };
+    let later: Promise<unknown> | undefined;
+    await db.transaction(async (tx) => {
+      await enqueue(tx, mail, { to: "a" });
+      await expect(enqueue(db, mail, { to: "b" })).rejects.toMatchObject(refused);
+      await tx.transaction(async (inner) => {
+        await expect(db.select().from(tasks)).rejects.toMatchObject(refused);
+        await enqueue(inner, mail, { to: "c" });
+      });
+      await expect(db.transaction(async () => {})).rejects.toThrow(/use the transaction/);
+      later = new Promise((resolve) => setTimeout(resolve, 50)).then(() => enqueue(db, mail, { to: "d" }));
+    });
+    await later;
+    const two = await createTestDatabase({ schema });
+    await db.transaction(async () => expect(await two.db.$count(tasks)).toBe(0));
+    await two.close();
+    expect((await db.select().from(tasks)).map(({ payload }) => payload)).toEqual([
+      { to: "a" },
+      { to: "c" },
+      { to: "d" },
+    ]);
+    await close();
+  });
+
   test("can be closed twice", async () => {
     const { close } = await createTestDatabase({ schema });
     await close();
