@@ -12,7 +12,10 @@ import { type Db, type DrizzleDb, primary } from "./statement.ts";
 export async function upsertTicker(binding: Binding, db: Db, spec: TickerSpec<any, any, any>): Promise<Enqueued> {
   if (spec?.kind !== "ticker") throw new OptionsError("upsertTicker.spec", spec, "a spec made by defineTicker");
   const { json } = encodePayload(spec, spec.initialPayload, "initialPayload");
-  const columns = extraParams(binding, extraValues("upsertTicker", binding, spec.columns));
+  const columns = extraParams(
+    binding,
+    extraValues(`upsertTicker(${JSON.stringify(spec.queue)})`, binding, spec.columns),
+  );
   const values = {
     queue: sql`${spec.queue}::text`,
     kind: sql`'ticker'`,

@@ -13,15 +13,16 @@ import { transition } from "../tasks/transition.ts";
 import type { Handler } from "../worker/handler.ts";
 import { outcomeOf } from "../worker/outcome.ts";
 
-export interface PerformOptions<Columns = {}> {
+export type PerformOptions<Columns = {}> = RunOptions &
+  ({} extends Columns ? { columns?: Columns } : { columns: Columns });
+
+interface RunOptions {
   /** Which try this is, from 1. Default 1. */
   attempt?: number | undefined;
   /** Tries after the first, for this task. Default: the spec's. */
   maxRetries?: number | undefined;
   /** `job.meta`. Default null. */
   meta?: Record<string, unknown> | undefined;
-  /** `job.columns`: your own columns. Default: none. */
-  columns?: Columns | undefined;
   /** `ctx.signal`. Default: one that does not fire. */
   signal?: AbortSignal | undefined;
 }
@@ -51,6 +52,8 @@ const performOptions = v.strictObject({
  * `ctx.finalize` takes whatever it is given for a transaction and only remembers the result; `ctx.extendLease` does
  * nothing. A handler that throws does not make it throw.
  *
+ * `columns` of the options are `job.columns`: required where the handler's type says that it has some.
+ *
  * @throws PayloadError when the payload is refused, as `enqueue` would.
  * @example
  * const { result } = await perform(sendReceipt, handler, { orderId: 1, to: "ada@example.com" }, { attempt: 2 });
@@ -60,7 +63,9 @@ export async function perform<In, Out, Columns = {}>(
   spec: Spec<In, Out>,
   handler: Handler<NoInfer<Out>, Columns>,
   payload: NoInfer<In>,
-  options: PerformOptions<Columns> = {},
+  ...[options = {} as PerformOptions<Columns>]: {} extends Columns
+    ? [options?: PerformOptions<Columns>]
+    : [options: PerformOptions<Columns>]
 ): Promise<Performed<In>> {
   checkSpec("perform", spec);
   checkOptions("perform", performOptions, options);

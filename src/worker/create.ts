@@ -92,7 +92,8 @@ class RegisteringWorker {
   }
 
   register(spec: JobSpec | TickerSpec<any, any, any>, handler: Handler<any, any>): this {
-    if (this.#engine || this.#stopped) throw new ConflictError("register: the worker was started already");
+    if (this.#engine || this.#stopped)
+      throw new ConflictError("register: the worker has begun already; register first");
     if (spec?.kind !== "job" && spec?.kind !== "ticker") {
       throw new OptionsError("register.spec", spec, "a spec made by defineJob or defineTicker");
     }

@@ -113,7 +113,9 @@ test("stores the spec's own columns, by default those of Drizzle's $default", as
   const [task] = await own.claim(other.db, spec, { limit: 1 });
   expect(task?.columns).toEqual({ tenant: 3, shard: 5 });
   const wrong = { ...spec, columns: { tenant: 1, nope: 1 } };
-  await expect(own.upsertTicker(other.db, wrong)).rejects.toMatchObject({ field: "upsertTicker.columns.nope" });
+  await expect(own.upsertTicker(other.db, wrong)).rejects.toMatchObject({
+    field: `upsertTicker("${spec.queue}").columns.nope`,
+  });
   await other.end();
 });
 
