@@ -13,8 +13,8 @@ export { migrate } from "./migrate.ts";
 export type { ClaimOptions } from "./queries/claim.ts";
 export { type Claim, type Claimed, type ClaimToken, newClaimToken } from "./queries/claimed.ts";
 export { createPgqueue, type PgqueueOptions } from "./queries/create.ts";
+export type { Outcome } from "./queries/ends.ts";
 export type { Enqueued } from "./queries/enqueued.ts";
-export type { Outcome } from "./queries/finalize.ts";
 export type { HeldTask, Holding } from "./queries/held-by.ts";
 export type { TaskFilter } from "./queries/list-tasks.ts";
 export type {

@@ -5,6 +5,7 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { type Claimed, type ClaimToken, checkToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
+import { levelsAfter, type Mark, marksOption } from "./mark.ts";
 import { checkSpec, ofSpec } from "./of-spec.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 import { ownColumns } from "./task.ts";
@@ -19,12 +20,18 @@ export interface ClaimOptions {
   /** A token of your own making, to be able to `releaseClaim` when the reply is lost. Default: a new one each time. */
   token?: ClaimToken | undefined;
   /**
-   * Whether the handlers begin at once. With false, call `markStarted` just before a task whose `attempt` is over 1; if
-   * the process dies before, `reap` gives the attempt back. Default true.
+   * Whether the handlers begin at once. With false, call `markStarted` just before a task whose `attempt` is over 1, or whose
+   * last try it is; if the process dies before, `reap` gives the attempt back. Default true.
    */
   started?: boolean | undefined;
   /** With false, tasks whose last try was ended by `reap` are left out. Default true. */
   crashed?: boolean | undefined;
+  /**
+   * Only what comes after these tasks in claim order: at most one of each level of priority, the last that an earlier claim
+   * returned. It spares the claim from passing what was claimed before, which Postgres cannot clear away while a long
+   * transaction is open. What came in behind them is not seen, so leave it out at times. Default: all that is due.
+   */
+  after?: readonly Mark[] | undefined;
 }
 
 const claimOptions = v.strictObject({
@@ -34,6 +41,7 @@ const claimOptions = v.strictObject({
   token: v.optional(v.string()),
   started: v.optional(v.boolean()),
   crashed: v.optional(v.boolean()),
+  after: v.optional(marksOption),
 });
 
 /**
@@ -47,7 +55,7 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
   checkOptions("claim", claimOptions, options);
   if (options.token !== undefined) checkToken("claim.token", options.token);
   const { tasks, queues, extra } = binding;
-  const { limit, workerId = null, where, token, started = true, crashed = true } = options;
+  const { limit, workerId = null, where, token, started = true, crashed = true, after: marks = [] } = options;
   const handle = primary("claim", db);
 
   const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
@@ -55,10 +63,11 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
       select 1 from ${queues} where ${queues.queue} = ${spec.queue} and ${queues.pausedAt} is not null
     ) then 0 else ${limit}::int end as room`);
   const picked = handle.$with("picked", { id: sql<number>`id` }).as(sql`
-    select due.id from unnest('{0,1,2,3,4,5,6,7,8,9}'::int[]) as levels(level)
+    select due.id from ${levelsAfter(marks)}
     cross join lateral (
       select ${tasks.id} from ${tasks}
       where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = levels.level
+        and (${tasks.runAt}, ${tasks.id}) > (levels.after_run_at, levels.after_id)
         and ${tasks.runAt} <= ${statementTime()} ${where ? sql`and (${where})` : sql``}
         ${crashed ? sql`` : sql`and not ${lastTryWasReaped(binding, 1)}`}
       order by ${tasks.runAt}, ${tasks.id} limit ${limit}::int
@@ -87,7 +96,9 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
         key: tasks.key,
         attempt: tasks.attempt,
         maxRetries: tasks.maxRetries,
+        priority: tasks.priority,
         runAt: tasks.runAt,
+        exactRunAt: sql<string>`${tasks.runAt}::text`.as("exact_run_at"),
         createdAt: tasks.createdAt,
         meta: tasks.meta,
         payload: tasks.payload,

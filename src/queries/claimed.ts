@@ -15,7 +15,11 @@ export interface Claimed<Payload = unknown, Columns = {}> {
   readonly attempt: number;
   /** The task's own override of the spec's `maxRetries`. */
   readonly maxRetries: number | null;
+  /** 0 runs first, 9 last. */
+  readonly priority: number;
   readonly runAt: Date;
+  /** `runAt` to the microsecond, as Postgres writes it: for the option `after` of the next claim. */
+  readonly exactRunAt: string;
   readonly createdAt: Date;
   readonly meta: Record<string, unknown> | null;
   /** The payload as stored: the input of the spec's schema. `parsePayload` gives its output. */

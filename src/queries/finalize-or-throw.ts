@@ -1,7 +1,8 @@
 import { StaleClaimError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { finalize, type Outcome } from "./finalize.ts";
+import type { Outcome } from "./ends.ts";
+import { finalize } from "./finalize.ts";
 import type { Db } from "./statement.ts";
 
 /** `finalize` for one task inside a business transaction: it waits for the row, and throws where the claim is over. */

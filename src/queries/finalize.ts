@@ -1,27 +1,17 @@
-import { sql } from "drizzle-orm";
-import { OptionsError } from "../errors.ts";
-import { exactJson } from "../tasks/exact-json.ts";
-import { encodePayload } from "../tasks/payload.ts";
-import { isResult, type Result } from "../tasks/result.ts";
+import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
-import { type Transition, transition } from "../tasks/transition.ts";
 import type { Binding } from "./binding.ts";
-import type { Claimed } from "./claimed.ts";
 import { isoText, statementTime } from "./clock.ts";
+import { endsOf, memberOf, type Outcome } from "./ends.ts";
 import { withFailure } from "./failures.ts";
-import { checkClaims, documentOf, fence, held } from "./held.ts";
+import { documentOf, held, isHeld } from "./held.ts";
 import { noClaim } from "./no-claim.ts";
-import { type Db, primary, type Statement, statement } from "./statement.ts";
+import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 
-/** How a claimed task ended. */
-export interface Outcome<Payload = any> {
-  task: Claimed<Payload, any>;
-  result: Result;
-  /** A changed payload, as the schema's input; stored where the result keeps it. Default: the payload stays. */
-  payload?: Payload;
-}
-
-/** Applies what `transition` says of each outcome, as far as its claim still stands. */
+/**
+ * Applies what `transition` says of each outcome, as far as its claim still stands: an update; a delete where nothing is
+ * retained of any of them; both in one statement where some go and some stay.
+ */
 export function finalize(
   binding: Binding,
   db: Db,
@@ -29,63 +19,60 @@ export function finalize(
   outcomes: Outcome | readonly Outcome[],
   { wait = false } = {},
 ): Statement<{ id: number }> {
-  const { tasks } = binding;
-  const document = outcomeDocument(spec, Array.isArray(outcomes) ? outcomes : [outcomes as Outcome]);
+  const ends = endsOf(spec, outcomes);
+  const document = documentOf(ends.map((end) => memberOf(spec, end)));
   const handle = primary("finalize", db);
+  const deletes = ends.some(({ next }) => next.isDeleted);
+  const updates = ends.length === 0 || ends.some(({ next }) => !next.isDeleted);
 
-  const columns = sql`
+  const rows = held(binding, handle, spec, document, {
+    columns: updates ? ending() : undefined,
+    lock: deletes ? "update" : "no key update",
+    wait,
+  });
+  if (!deletes) return statement(update(binding, handle.with(rows), spec));
+  const isDeleted = isHeld(binding, spec, updates ? sql`where deletes` : undefined);
+  if (!updates) return statement(remove(binding, handle.with(rows), isDeleted));
+
+  const id = sql`id`.mapWith(Number).as("id");
+  const deleted = handle.$with("deleted").as(remove(binding, handle, isDeleted));
+  const updated = handle.$with("updated").as(update(binding, handle, spec, sql`not held.deletes`));
+  const applied = sql`(select id from deleted union all select id from updated) as applied`;
+  return statement(handle.with(rows, deleted, updated).select({ id }).from(applied));
+}
+
+/** What `memberOf` says, unpacked. */
+function ending(): SQL {
+  return sql`
       docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
       (docs.doc ->> 'releasesHash')::boolean as releases_hash, (docs.doc ->> 'succeeded')::boolean as succeeded,
       docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
       (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) as failure,
       ${statementTime()} as at,
-      ${statementTime()} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at`;
-  const rows = held(binding, handle, spec, document, { columns, wait });
-
-  return statement(
-    handle
-      .with(rows)
-      .update(tasks)
-      .set({
-        status: sql`held.status`,
-        attempt: sql`held.attempt`,
-        runAt: sql`coalesce(held.run_at, ${tasks.runAt})`,
-        hashHeld: sql`${tasks.hashHeld} and not held.releases_hash`,
-        payload: sql`coalesce(held.payload, ${tasks.payload})`,
-        output: sql`case when held.succeeded then nullif(held.output, 'null') else ${tasks.output} end`,
-        errors: withFailure(binding, sql`held.failure`),
-        finishedAt: sql`case when held.status <> 'pending' then held.at end`,
-        ...noClaim,
-      })
-      .from(sql`held`)
-      .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = held.id`)
-      .returning({ id: tasks.id }),
-  );
+      ${statementTime()} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at,
+      docs.doc -> 'deletes' is not null as deletes`;
 }
 
-function outcomeDocument(spec: Spec, outcomes: readonly Outcome[]): string {
-  for (const [i, outcome] of outcomes.entries()) {
-    if (!isResult(outcome?.result)) {
-      throw new OptionsError(`finalize.outcomes[${i}].result`, outcome?.result, "done(), retry(), fail() or skip()");
-    }
-  }
-  const tasks = outcomes.map(({ task }) => task);
-  checkClaims("finalize", "outcomes", spec, tasks);
-  return documentOf(outcomes.map((outcome) => outcomeMembers(spec, outcome)));
+function update(binding: Binding, handle: Pick<DrizzleDb, "update">, spec: Spec, condition?: SQL) {
+  const { tasks } = binding;
+  return handle
+    .update(tasks)
+    .set({
+      status: sql`held.status`,
+      attempt: sql`held.attempt`,
+      runAt: sql`coalesce(held.run_at, ${tasks.runAt})`,
+      hashHeld: sql`${tasks.hashHeld} and not held.releases_hash`,
+      payload: sql`coalesce(held.payload, ${tasks.payload})`,
+      output: sql`case when held.succeeded then nullif(held.output, 'null') else ${tasks.output} end`,
+      errors: withFailure(binding, sql`held.failure`),
+      finishedAt: sql`case when held.status <> 'pending' then held.at end`,
+      ...noClaim,
+    })
+    .from(sql`held`)
+    .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = held.id ${condition ? sql`and ${condition}` : sql``}`)
+    .returning({ id: tasks.id });
 }
 
-function outcomeMembers(spec: Spec, { task, result, payload }: Outcome): string {
-  const next: Transition = transition(spec, task, result);
-  const members = [
-    fence(task),
-    `"status":"${next.status}"`,
-    `"attempt":${next.attempt}`,
-    `"delay":${next.delay}`,
-    `"releasesHash":${next.releasesHash}`,
-    `"succeeded":${next.output !== undefined}`,
-  ];
-  if (next.output) members.push(`"output":${exactJson(next.output.value, "output")}`);
-  if (next.failure) members.push(`"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`);
-  if (payload !== undefined && next.keepsPayload) members.push(`"payload":${encodePayload(spec, payload).json}`);
-  return members.join(",");
+function remove({ tasks }: Binding, handle: Pick<DrizzleDb, "delete">, condition: SQL) {
+  return handle.delete(tasks).where(condition).returning({ id: tasks.id });
 }

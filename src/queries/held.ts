@@ -25,6 +25,7 @@ export function documentOf(members: readonly string[]): string {
  * key whatever the statistics say; with a hundred it reads a table of some ten thousand rows from end to end.
  *
  * @param document `documentOf` members that start with `fence`; `docs.doc` in `columns`
+ * @param lock "update" for rows that are to be deleted: what refers to them is waited for, or skipped
  * @param columns what else to select of each, for example `docs.doc ->> 'status' as status`
  */
 export function held(
@@ -32,7 +33,7 @@ export function held(
   handle: DrizzleDb,
   spec: Spec,
   document: string,
-  { columns, wait = false }: { columns?: SQL; wait?: boolean } = {},
+  { columns, lock = "no key update", wait = false }: { columns?: SQL | undefined; lock?: string; wait?: boolean } = {},
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
@@ -40,12 +41,16 @@ export function held(
     join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (docs.doc ->> 'id')::bigint
       and ${tasks.claimToken} = (docs.doc ->> 'token')::uuid and ${tasks.claims} = (docs.doc ->> 'claims')::int
     where jsonb_typeof(docs.doc) = 'object'
-    for no key update of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
+    for ${sql.raw(lock)} of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
 }
 
-/** The held rows, by primary key: as an array, since a join might scan the table. */
-export function isHeld({ tasks }: Binding, spec: Spec): SQL {
-  return sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from held))`;
+/**
+ * The held rows, by primary key: as an array, since a join might scan the table.
+ *
+ * @param which of them, as a `where`
+ */
+export function isHeld({ tasks }: Binding, spec: Spec, which: SQL = sql``): SQL {
+  return sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from held ${which}))`;
 }
 
 /**

@@ -3,8 +3,8 @@ import type { Duration } from "../tasks/duration.ts";
 import type { JobSpec, Spec, TickerSpec } from "../tasks/spec.ts";
 import type { ClaimOptions } from "./claim.ts";
 import type { Claim, Claimed, ClaimToken } from "./claimed.ts";
+import type { Outcome } from "./ends.ts";
 import type { Enqueued } from "./enqueued.ts";
-import type { Outcome } from "./finalize.ts";
 import type { HeldTask } from "./held-by.ts";
 import type { Operations } from "./operations.ts";
 import type { EnqueueOptions, OnlyFields, OptionsArgument, SelectedTask, SelectOf } from "./own-columns.ts";
@@ -148,12 +148,12 @@ export interface Pgqueue<Select = {}, Insert = {}> extends Operations<Select> {
 
   /**
    * Writes down that a task's handler is about to begin, so that `reap` charges the attempt. For tasks claimed with
-   * `started: false` that have an earlier failure (`attempt` over 1): they get their attempt back when the process dies
-   * before.
+   * `started: false` that have an earlier failure (`attempt` over 1), or whose last try it is: they get their attempt back
+   * when the process dies before.
    *
    * @example
    * const tasks = await claim(db, sendReceipt, { limit: 10, started: false });
-   * for (const task of tasks) if (task.attempt > 1) await markStarted(db, sendReceipt, task);
+   * for (const task of tasks) await markStarted(db, sendReceipt, task);
    */
   markStarted(db: Db, spec: Spec, tasks: Claim | readonly Claim[]): Statement<{ id: number }>;
 

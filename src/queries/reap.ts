@@ -19,9 +19,9 @@ export interface ReapOptions {
 const reapOptions = v.strictObject({ limit: v.optional(integerOption(1, 10_000)) });
 
 /**
- * Ends expired claims: what `transition` says of a `retry`, in SQL. A task with an earlier failure whose handler never
- * began gets its attempt back, because it may have been claimed beside the one that killed the process; its next run is
- * spread over a retry delay by its id, so that the two do not meet again.
+ * Ends expired claims: what `transition` says of a `retry`, in SQL. A task with an earlier failure, or at its last try, whose
+ * handler never began gets its attempt back, because it may have been claimed beside the one that killed the process; its
+ * next run is spread over a retry delay by its id, so that the two do not meet again.
  */
 export function reap(
   binding: Binding,
@@ -40,8 +40,8 @@ export function reap(
     order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int
     for no key update skip locked`);
 
-  const isUnstarted = sql`${tasks.attempt} > 1 and ${tasks.startedAt} is null`;
   const isOver = sql`${tasks.attempt} > coalesce(${tasks.maxRetries}, ${spec.maxRetries}::int)`;
+  const isUnstarted = sql`${tasks.startedAt} is null and (${tasks.attempt} > 1 or ${isOver})`;
   const over = whenOver(spec);
   const spread = sql`(${tasks.id} + ${tasks.claims}) % 16 / 16.0 * ${Math.max(spec.retryDelay, 1_000)}::float8`;
   const backoff = sql`least(${tasks.attempt} * ${spec.retryDelay}::float8, ${longestDuration}::float8)`;

@@ -12,6 +12,7 @@ import {
   retriesOption,
 } from "./options.ts";
 import { encodePayload } from "./payload.ts";
+import { type RetainOptions, readRetention } from "./retention.ts";
 import type { Dedup, JobSpec, TickerSpec } from "./spec.ts";
 
 interface TaskOptions<S extends StandardSchemaV1> {
@@ -38,6 +39,8 @@ export interface JobOptions<S extends StandardSchemaV1> extends TaskOptions<S> {
   hash?: ((payload: StandardSchemaV1.InferOutput<S>) => string | null | undefined) | undefined;
   /** `"retained"`: the hash is held while the row exists; `"active"`: while pending, running or disabled. Default `"retained"`. */
   dedup?: Dedup | undefined;
+  /** How long ended jobs are kept; then a worker deletes them. Default: completed ones 1 day, failed ones for ever. */
+  retain?: RetainOptions | undefined;
 }
 
 export interface TickerOptions<S extends StandardSchemaV1, Columns extends object = {}> extends TaskOptions<S> {
@@ -71,6 +74,7 @@ export function defineJob<S extends StandardSchemaV1>(
     ...readTaskOptions("defineJob", options),
     hash: options.hash,
     dedup: options.dedup ?? "retained",
+    retain: readRetention("defineJob.retain", options.retain),
   });
 }
 
@@ -124,6 +128,7 @@ const jobOptions = v.strictObject({
   ...taskOptions,
   hash: v.optional(functionOption),
   dedup: v.optional(v.picklist(["retained", "active"])),
+  retain: v.optional(v.unknown()),
 });
 const tickerOptions = v.strictObject({
   ...taskOptions,

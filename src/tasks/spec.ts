@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Retention } from "./retention.ts";
 
 /** Whether a hash is held as long as its row exists, or only until the task ends. */
 export type Dedup = "retained" | "active";
@@ -18,6 +19,7 @@ interface TaskSpec<In, Out> {
 export interface JobSpec<In = any, Out = In> extends TaskSpec<In, Out> {
   readonly kind: "job";
   readonly dedup: Dedup;
+  readonly retain: Retention;
   readonly hash: ((payload: Out) => string | null | undefined) | undefined;
 }
 

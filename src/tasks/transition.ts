@@ -18,6 +18,8 @@ export interface Transition {
   readonly delay: number | null;
   /** Tries charged from here on. */
   readonly attempt: number;
+  /** Whether the row goes at once: nothing of it is retained. */
+  readonly isDeleted: boolean;
   /** Whether a payload that the handler changed is stored. */
   readonly keepsPayload: boolean;
   /** Whether the hash, if any, is given up. */
@@ -48,11 +50,11 @@ function hasTriesLeft(spec: Spec, run: Attempt): boolean {
 
 function nextTry(spec: Spec, run: Attempt): Transition {
   const delay = Math.min(run.attempt * spec.retryDelay, longestDuration);
-  return { status: "pending", delay, attempt: run.attempt, keepsPayload: false, releasesHash: false };
+  return { status: "pending", delay, attempt: run.attempt, isDeleted: false, keepsPayload: false, releasesHash: false };
 }
 
 function nextTick(spec: TickerSpec, keepsPayload: boolean): Transition {
-  return { status: "pending", delay: spec.every, attempt: 0, keepsPayload, releasesHash: false };
+  return { status: "pending", delay: spec.every, attempt: 0, isDeleted: false, keepsPayload, releasesHash: false };
 }
 
 function ended(spec: Spec, run: Attempt, status: "completed" | "failed", keepsPayload: boolean): Transition {
@@ -60,6 +62,7 @@ function ended(spec: Spec, run: Attempt, status: "completed" | "failed", keepsPa
     status,
     delay: null,
     attempt: run.attempt,
+    isDeleted: spec.kind === "job" && spec.retain[status] === 0,
     keepsPayload,
     releasesHash: spec.kind === "job" && spec.dedup === "active",
   };

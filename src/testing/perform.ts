@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { OptionsError, StaleClaimError } from "../errors.ts";
 import { type Claimed, newClaimToken } from "../queries/claimed.ts";
-import type { Outcome } from "../queries/finalize.ts";
+import type { Outcome } from "../queries/ends.ts";
 import { checkSpec } from "../queries/of-spec.ts";
 import { milliseconds } from "../tasks/duration.ts";
 import { exactJson } from "../tasks/exact-json.ts";
@@ -82,7 +82,9 @@ export async function perform<In, Out, Columns = {}>(
     maxRetries: maxRetries === undefined || maxRetries < 0 ? null : maxRetries,
     meta: meta && JSON.parse(exactJson(meta, "meta")),
     columns,
+    priority: 0,
     runAt: now,
+    exactRunAt: now.toISOString(),
     createdAt: now,
     token: newClaimToken(),
     claims: attempt,

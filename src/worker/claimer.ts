@@ -1,6 +1,8 @@
+import type { ClaimOptions } from "../queries/claim.ts";
 import { type Claimed, type ClaimToken, newClaimToken } from "../queries/claimed.ts";
 import { isCut } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
+import { Watermark } from "./watermark.ts";
 
 /** A claim whose reply never came: its tasks may be held by nobody. */
 interface UnansweredClaim {
@@ -15,6 +17,7 @@ interface UnansweredClaim {
 export class Claimer {
   readonly #host: Host;
   readonly #registration: Registration;
+  readonly #watermark = new Watermark();
   #unanswered: UnansweredClaim[] = [];
 
   constructor(host: Host, registration: Registration) {
@@ -22,14 +25,22 @@ export class Claimer {
     this.#registration = registration;
   }
 
+  /** Resolves to no tasks only when nothing is due. */
   async claim(limit: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
+    if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
+    const after = this.#registration.spec.kind === "job" ? this.#watermark.next() : [];
+    const claimed = await this.#send({ ...options, limit, after });
+    this.#watermark.passed(claimed.tasks, { after, limit, sentAt: claimed.sentAt });
+    return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(limit, options);
+  }
+
+  async #send(options: ClaimOptions): Promise<{ tasks: Claimed[]; sentAt: number }> {
     const { db, pgqueue, workerId } = this.#host;
     const { spec } = this.#registration;
-    if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
     const token = newClaimToken();
     const sentAt = performance.now();
     try {
-      return { tasks: await pgqueue.claim(db, spec, { ...options, limit, workerId, token, started: false }), sentAt };
+      return { tasks: await pgqueue.claim(db, spec, { ...options, workerId, token, started: false }), sentAt };
     } catch (error) {
       if (isCut(error)) {
         this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });
@@ -38,7 +49,13 @@ export class Claimer {
     }
   }
 
+  /** Tasks that were claimed before are due again: the next claim looks for them. */
+  rescan(): void {
+    this.#watermark.reset();
+  }
+
   async release(tasks: readonly Claimed[]): Promise<void> {
+    this.rescan();
     if (tasks.length > 0) await this.#host.pgqueue.release(this.#host.db, this.#registration.spec, tasks);
   }
 

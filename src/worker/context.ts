@@ -19,7 +19,9 @@ export function contextOf(
 ): Context {
   const { task, lease } = run;
   return {
-    signal: lease.signal,
+    get signal() {
+      return lease.signal;
+    },
     workerId,
     extendLease: async (duration = spec.leaseDuration) => {
       const length = milliseconds("extendLease.duration", duration, 1);

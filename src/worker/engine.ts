@@ -5,7 +5,9 @@ import type { Host, Registration } from "./host.ts";
 import { keepListening } from "./listener.ts";
 import { endsWithin } from "./pause.ts";
 import { Poller } from "./poller.ts";
+import { Prefetch } from "./prefetch.ts";
 import { prepare } from "./prepare.ts";
+import { keepPurging } from "./purger.ts";
 import { Quarantine } from "./quarantine.ts";
 import { keepReaping } from "./reaper.ts";
 import { Runner } from "./runner.ts";
@@ -84,6 +86,7 @@ export class Engine {
   /** Ends what is under way; `closing` has fired before. */
   async stop(timeout: number): Promise<void> {
     this.#slots.close();
+    for (const { runner } of this.#pipelines) runner.close();
     this.#wake(() => true);
     const ended = this.#ended();
     if (await endsWithin(timeout, ended)) return;
@@ -95,17 +98,27 @@ export class Engine {
 
   #pipeline(registration: Registration, quarantine: Quarantine): Pipeline {
     const slots = this.#slots;
+    const prefetch = new Prefetch(this.#settings.concurrency, registration.spec.leaseDuration);
     const claimer = new Claimer(this.#host, registration);
     const settler = new Settler(this.#host, registration, (delay) => poller.expect(delay));
-    const runner = new Runner(this.#host, registration, { slots, quarantine, settler });
-    const poller = new Poller(this.#host, registration, { claimer, runner, slots, quarantine });
+    const onReturned = () => {
+      claimer.rescan();
+      poller.wake();
+    };
+    const runner = new Runner(this.#host, registration, { slots, quarantine, settler, prefetch, onReturned });
+    const poller = new Poller(this.#host, registration, { claimer, runner, settler, slots, quarantine, prefetch });
     return { registration, claimer, settler, runner, poller };
   }
 
   #loopsOf({ registration, claimer, runner, poller }: Pipeline): Promise<void>[] {
     // Not waited for: it looks after handlers as long as there are any, and ends when the worker has stopped.
     void keepWatching(this.#host, registration, runner);
-    return [poller.run(), keepReaping(this.#host, registration, claimer, this.#settings.reapInterval)];
+    const { spec } = registration;
+    return [
+      poller.run(),
+      keepReaping(this.#host, registration, claimer, this.#settings.reapInterval),
+      ...(spec.kind === "job" ? [keepPurging(this.#host, spec)] : []),
+    ];
   }
 
   async #listen(): Promise<void> {

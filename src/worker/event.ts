@@ -32,7 +32,7 @@ export type WorkerEvent =
   | { type: "warning"; message: string };
 
 /** What a worker does beside running handlers; `begin` and `release` are of one task. */
-export type Activity = "start" | "listen" | "claim" | "begin" | "release" | "settle" | "reap" | "watch";
+export type Activity = "start" | "listen" | "claim" | "begin" | "release" | "settle" | "reap" | "purge" | "watch";
 
 /** What is done with events when nothing else is asked for: all are printed but runs that succeeded. */
 export function printEvent(event: WorkerEvent): void {

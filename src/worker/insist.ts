@@ -1,3 +1,4 @@
+import type { Claimed } from "../queries/claimed.ts";
 import type { Spec } from "../tasks/spec.ts";
 import { Backoff } from "./backoff.ts";
 import { isConflict, isOutage } from "./fault.ts";
@@ -5,22 +6,35 @@ import type { Host } from "./host.ts";
 import type { Run } from "./run.ts";
 
 /**
- * Sends a statement about one held task until it applies: through outages and conflicts, and while another transaction
- * has the row locked. Whether it did; not when the claim is over, or the statement is wanted no more.
+ * Sends a statement about held tasks until it has applied to each: through outages and conflicts, and while other
+ * transactions have their rows locked. Whether it did; not when a claim is over, or the statement is wanted no more.
  */
 export async function insist(
   { db, pgqueue, closed }: Host,
   spec: Spec,
-  { task, lease }: Run,
-  send: () => PromiseLike<readonly unknown[]>,
+  runs: readonly Run[],
+  send: (tasks: readonly Claimed[]) => PromiseLike<readonly { id: number }[]>,
   isWanted: () => boolean = () => true,
 ): Promise<boolean> {
   const backoff = new Backoff();
-  while (isWanted() && !closed.aborted && performance.now() < lease.endsAt) {
+  let left = runs;
+  let isLost = false;
+  while (isWanted() && !closed.aborted) {
+    left = left.filter(({ lease }) => performance.now() < lease.endsAt);
+    if (left.length === 0) return false;
     try {
-      if ((await send()).length > 0) return true;
-      const [held] = await pgqueue.heldBy(db, spec, [task]);
-      if (held?.holding !== "busy") return false;
+      const applied = new Set((await send(left.map(({ task }) => task))).map(({ id }) => id));
+      left = left.filter(({ task }) => !applied.has(task.id));
+      if (left.length === 0) return !isLost;
+      const holdings = await pgqueue.heldBy(
+        db,
+        spec,
+        left.map(({ task }) => task),
+      );
+      const busy = left.filter((_, i) => holdings[i]?.holding === "busy");
+      isLost ||= busy.length < left.length;
+      left = busy;
+      if (left.length === 0) return false;
     } catch (error) {
       if (!isOutage(error) && !isConflict(error)) throw error;
     }

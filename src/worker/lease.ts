@@ -10,9 +10,11 @@ import { longestTimer } from "./pause.ts";
 export class Lease {
   /** When it ends, as `performance.now()`. */
   endsAt: number;
-  readonly #controller = new AbortController();
   readonly #spec: Spec;
   readonly #task: Claimed;
+  #controller: AbortController | undefined;
+  #reason: Error | undefined;
+  #isWatched = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(spec: Spec, task: Claimed, sentAt: number) {
@@ -21,19 +23,29 @@ export class Lease {
     this.endsAt = sentAt + spec.leaseDuration;
   }
 
-  /** Fires when the handler should stop: `finalizeBuffer` before the end, when the claim is lost, or at `stop`. */
+  /**
+   * Fires when the handler should stop: `finalizeBuffer` before the end, when the claim is lost, or at `stop`. Made when it
+   * is first looked at: most handlers never do, and a signal and its timer cost more than all else of a short run.
+   */
   get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#reason) this.#controller.abort(this.#reason);
+      else if (this.#isWatched) this.#check();
+    }
     return this.#controller.signal;
   }
 
   /** Whether there is time left to run a handler in. */
   get isUsable(): boolean {
-    return !this.signal.aborted && this.#timeLeft() > 0;
+    return !this.#reason && this.#timeLeft() > 0;
   }
 
   /** From now on the signal fires by itself. */
   watch(): void {
+    this.#isWatched = true;
     clearTimeout(this.#timer);
+    if (!this.#controller) return;
     const left = this.#timeLeft();
     this.#timer = setTimeout(() => this.#check(), Math.max(0, Math.min(left, longestTimer)));
   }
@@ -41,15 +53,17 @@ export class Lease {
   extend(sentAt: number, duration: number): void {
     this.endsAt = Math.max(this.endsAt, sentAt + duration);
     // The answer may come after the handler ended: a timer set then would hold up the end of the process.
-    if (this.#timer) this.watch();
+    if (this.#isWatched) this.watch();
   }
 
   abort(reason: Error): void {
-    this.#controller.abort(reason);
+    this.#reason ??= reason;
+    this.#controller?.abort(reason);
     this.release();
   }
 
   release(): void {
+    this.#isWatched = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }

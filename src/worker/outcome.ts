@@ -1,6 +1,6 @@
 import { ConflictError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
-import type { Outcome } from "../queries/finalize.ts";
+import type { Outcome } from "../queries/ends.ts";
 import { parsePayload } from "../tasks/payload.ts";
 import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";

@@ -4,16 +4,26 @@ import type { Claimer } from "./claimer.ts";
 import { throughConflicts } from "./conflict.ts";
 import { isConflict, isOutage, isUniqueViolation } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
+import type { Prefetch } from "./prefetch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import type { Runner } from "./runner.ts";
+import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
 import { Wake } from "./wake.ts";
 
 interface Parts {
   readonly claimer: Claimer;
   readonly runner: Runner;
+  readonly settler: Settler;
   readonly slots: Slots;
   readonly quarantine: Quarantine;
+  readonly prefetch: Prefetch;
+}
+
+/** How much a claim may bring: so many slots were taken for the first of them. */
+interface Room {
+  readonly slots: number;
+  readonly limit: number;
 }
 
 /** Feeds the runner of one spec: claims until nothing is due, then waits to be woken or for the poll interval. */
@@ -53,7 +63,7 @@ export class Poller {
     const { closing } = this.#host;
     while (!closing.aborted) {
       try {
-        while ((await this.take()) > 0) await this.#catchUp();
+        while ((await this.take({ ahead: true })) > 0) await this.#catchUp();
         this.#backoff.reset();
       } catch (error) {
         this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
@@ -85,29 +95,51 @@ export class Poller {
   }
 
   /**
-   * Claims once, as much as can run now, and starts it. Resolves to how much that was: 0 only when nothing is due, since a
-   * claim may be short because rows changed under it.
+   * Claims once, as much as can run now, and ahead of it where that is wanted, and starts it. Resolves to how much that was:
+   * 0 only when nothing is due, since a claim may be short because rows changed under it.
    */
-  async take(): Promise<number> {
+  async take({ ahead = false } = {}): Promise<number> {
     const { claimer, runner, slots, quarantine } = this.#parts;
-    const taken = await slots.take(this.#registration.spec.kind === "ticker" ? 1 : mostAtOnce);
+    const { closing } = this.#host;
+    const room = await this.#room(ahead);
     let used = 0;
     try {
-      if (taken === 0) return 0;
-      const { tasks, sentAt } = await throughConflicts(this.#host.closing, () =>
-        claimer.claim(taken, { crashed: quarantine.isFree }),
+      if (room.limit === 0 || closing.aborted) return 0;
+      const { tasks, sentAt } = await throughConflicts(closing, () =>
+        claimer.claim(room.limit, { crashed: quarantine.isFree }),
       );
-      if (this.#host.closing.aborted) {
+      if (closing.aborted) {
         await claimer.release(tasks);
         return 0;
       }
-      for (const task of tasks) runner.start(task, sentAt);
       this.#hasSuspects = !quarantine.isFree;
-      used = tasks.length;
-      return used;
+      used = Math.min(tasks.length, room.slots);
+      runner.start(tasks, sentAt, used);
+      return tasks.length;
     } finally {
-      slots.give(taken - used);
+      slots.give(room.slots - used);
     }
+  }
+
+  /** Waits for a free slot; or, where tasks are claimed ahead, until half of those have begun. */
+  async #room(ahead: boolean): Promise<Room> {
+    const { runner, settler, slots, prefetch } = this.#parts;
+    const isTicker = this.#registration.spec.kind === "ticker";
+    const most = isTicker ? 1 : mostAtOnce;
+    while (!this.#host.closing.aborted) {
+      await settler.belowLimit();
+      const target = ahead && !isTicker ? prefetch.target : 0;
+      const free = runner.ahead === 0 ? slots.takeFree(most) : 0;
+      const isLow = runner.ahead <= target / 2;
+      const more = isLow ? target - runner.ahead : 0;
+      if (free > 0 || more > 0) return { slots: free, limit: Math.min(most, free + more) };
+      if (runner.ahead > 0) await runner.low(target / 2);
+      else {
+        const taken = await slots.take(most);
+        return { slots: taken, limit: taken };
+      }
+    }
+    return { slots: 0, limit: 0 };
   }
 }
 

@@ -1,27 +1,41 @@
 import type { TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
+import { Ahead } from "./ahead.ts";
 import { contextOf } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
 import { outcomeOf } from "./outcome.ts";
+import type { Prefetch } from "./prefetch.ts";
 import type { Quarantine } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
 
+/** A task that waits longer than this for a slot is given back: handlers turned out slower than they were. */
+const longestWait = 1_000;
+const partOfLease = 1 / 20;
+
 interface Shared {
   readonly slots: Slots;
   readonly quarantine: Quarantine;
   readonly settler: Settler;
+  readonly prefetch: Prefetch;
+  /** Tasks are pending again that were claimed before. */
+  onReturned(): void;
 }
 
-/** Runs the claimed tasks of one spec. */
+/** Runs the claimed tasks of one spec, each in a slot. */
 export class Runner {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #shared: Shared;
   readonly #runs = new Map<Run, Promise<void>>();
+  readonly #ahead = new Ahead();
+  readonly #returns = new Set<Promise<void>>();
+  readonly #longestWait: number;
+  #isAsking = false;
+  #aheadTimer: NodeJS.Timeout | undefined;
   #begun = 0;
   #late = 0;
 
@@ -29,17 +43,35 @@ export class Runner {
     this.#host = host;
     this.#registration = registration;
     this.#shared = shared;
+    this.#longestWait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
   }
 
-  /** Takes over a claimed task and the slot that was taken for it. `sentAt` is when its claim was sent. */
-  start(task: Claimed, sentAt: number): void {
-    const run: Run = { task, lease: new Lease(this.#registration.spec, task, sentAt) };
-    this.#runs.set(run, this.#pass(run));
+  /**
+   * Takes over claimed tasks, and the slots that were taken for the first of them; the others wait for one. `sentAt` is
+   * when their claim was sent.
+   */
+  start(tasks: readonly Claimed[], sentAt: number, slots: number): void {
+    const runs = tasks.map((task): Run => ({ task, lease: new Lease(this.#registration.spec, task, sentAt) }));
+    for (const run of runs.slice(0, slots)) this.#begin(run);
+    if (runs.length <= slots) return;
+    this.#ahead.add(runs.slice(slots));
+    this.#watchAhead();
+    this.#ask();
   }
 
   /** How many handlers were begun here, and how many tasks came too late to be begun and were given back. */
   get counts(): { readonly begun: number; readonly late: number } {
     return { begun: this.#begun, late: this.#late };
+  }
+
+  /** How many claimed tasks wait for a slot. */
+  get ahead(): number {
+    return this.#ahead.size;
+  }
+
+  /** Resolves when no more than so many wait for a slot. */
+  low(most: number): Promise<void> {
+    return this.#ahead.low(most);
   }
 
   /** The runs whose handler is at work. */
@@ -49,7 +81,14 @@ export class Runner {
 
   /** Resolves when no claimed task is left here. */
   async idle(): Promise<void> {
-    while (this.#runs.size > 0) await Promise.all(this.#runs.values());
+    while (this.#runs.size > 0 || this.#returns.size > 0 || this.#ahead.size > 0) {
+      await Promise.all([...this.#runs.values(), ...this.#returns, this.low(0)]);
+    }
+  }
+
+  /** Begins nothing more: gives back what waits for a slot. */
+  close(): void {
+    this.#giveBack(this.#ahead.takeBefore(Number.POSITIVE_INFINITY));
   }
 
   /** Tells every handler at work to stop. */
@@ -57,46 +96,54 @@ export class Runner {
     for (const run of this.#runs.keys()) run.lease.abort(reason);
   }
 
+  #begin(run: Run): void {
+    this.#runs.set(run, this.#pass(run));
+  }
+
   async #pass(run: Run): Promise<void> {
-    const { slots, quarantine } = this.#shared;
+    const { quarantine } = this.#shared;
     const { task, lease } = run;
     lease.watch();
     const leave = task.crashed ? quarantine.enter(quarantineOf(task)) : undefined;
     try {
-      if (task.crashed && !leave) await this.#release(run);
-      else if (await this.#mayBegin(run)) await this.#work(run);
-      else await this.#comeLate(run);
+      if (task.crashed && !leave) await this.#release([run]);
+      else if (this.#isWanted(run) && (!mustBeMarked(this.#registration, task) || (await this.#mark(run)))) {
+        await this.#work(run);
+      } else await this.#comeLate(run);
     } catch (error) {
       this.#report("begin", task, error);
     } finally {
       leave?.();
       lease.release();
       this.#runs.delete(run);
-      slots.give(1);
+      this.#passOn();
     }
   }
 
-  async #mayBegin(run: Run): Promise<boolean> {
-    const { db, pgqueue, closing } = this.#host;
+  #isWanted(run: Run): boolean {
+    return run.lease.isUsable && !this.#host.closing.aborted;
+  }
+
+  async #mark(run: Run): Promise<boolean> {
+    const { db, pgqueue } = this.#host;
     const { spec } = this.#registration;
-    const isWanted = () => run.lease.isUsable && !closing.aborted;
-    if (run.task.attempt <= 1) return isWanted();
-    const isMarked = await insist(this.#host, spec, run, () => pgqueue.markStarted(db, spec, run.task), isWanted);
-    return isMarked && isWanted();
+    const isWanted = () => this.#isWanted(run);
+    const send = (tasks: readonly Claimed[]) => pgqueue.markStarted(db, spec, tasks);
+    return (await insist(this.#host, spec, [run], send, isWanted)) && isWanted();
   }
 
   async #comeLate(run: Run): Promise<void> {
     if (!this.#host.closing.aborted) this.#late++;
-    await this.#release(run);
+    await this.#release([run]);
   }
 
-  async #release(run: Run): Promise<void> {
+  async #release(runs: readonly Run[]): Promise<void> {
     const { db, pgqueue } = this.#host;
     const { spec } = this.#registration;
     try {
-      await insist(this.#host, spec, run, () => pgqueue.release(db, spec, run.task));
+      await insist(this.#host, spec, runs, (tasks) => pgqueue.release(db, spec, tasks));
     } catch (error) {
-      this.#report("release", run.task, error);
+      for (const { task } of runs) this.#report("release", task, error);
     }
   }
 
@@ -107,12 +154,77 @@ export class Runner {
       contextOf: (changes) => contextOf(this.#host, this.#registration, run, changes),
       warn: (message) => this.#host.report({ type: "warning", message }),
     });
-    this.#shared.settler.settle(run, outcome, performance.now() - run.beganAt);
+    const duration = performance.now() - run.beganAt;
+    this.#shared.prefetch.ran(duration);
+    this.#shared.settler.settle(run, outcome, duration);
+  }
+
+  /** A slot of this runner's is free: for the next task here, unless others wait for it. */
+  #passOn(): void {
+    const { slots } = this.#shared;
+    const others = slots.waiting - (this.#isAsking ? 1 : 0);
+    if (others === 0 && this.#beginNext()) return;
+    slots.give(1);
+    this.#ask();
+  }
+
+  #beginNext(): boolean {
+    const waiting = this.#ahead.next();
+    if (!waiting) return false;
+    this.#shared.prefetch.waited(performance.now() - waiting.since, waiting.place);
+    this.#begin(waiting.run);
+    return true;
+  }
+
+  /** Stands in line for the slots that others give. */
+  #ask(): void {
+    if (this.#isAsking || this.#ahead.size === 0 || this.#host.closing.aborted) return;
+    this.#isAsking = true;
+    void this.#shared.slots.take(this.#ahead.size).then((taken) => {
+      this.#isAsking = false;
+      let left = taken;
+      while (left > 0 && this.#beginNext()) left--;
+      this.#shared.slots.give(left);
+      this.#ask();
+    });
+  }
+
+  #watchAhead(): void {
+    const { since } = this.#ahead;
+    if (this.#aheadTimer || since === undefined) return;
+    const left = since + this.#longestWait - performance.now();
+    this.#aheadTimer = setTimeout(
+      () => {
+        this.#aheadTimer = undefined;
+        const tired = this.#ahead.takeBefore(performance.now() - this.#longestWait);
+        if (tired.length > 0) this.#shared.prefetch.waited(this.#longestWait, 1);
+        this.#giveBack(tired);
+        this.#watchAhead();
+      },
+      Math.max(1, left + 1),
+    );
+  }
+
+  #giveBack(runs: readonly Run[]): void {
+    if (runs.length === 0) return;
+    const returned = this.#release(runs).then(() => {
+      this.#returns.delete(returned);
+      this.#shared.onReturned();
+    });
+    this.#returns.add(returned);
   }
 
   #report(during: "begin" | "release", { id, queue }: Claimed, error: unknown): void {
     this.#host.report({ type: "error", during, queue, taskId: id, error });
   }
+}
+
+/**
+ * Whether it is written down that the handler begins, before it does. It is where a crash would otherwise cost a task that
+ * never began more than one of several tries: after an earlier failure, and at the last try.
+ */
+function mustBeMarked({ spec }: Registration, { attempt, maxRetries }: Claimed): boolean {
+  return attempt > 1 || attempt > (maxRetries ?? spec.maxRetries);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Outcome } from "../queries/finalize.ts";
+import type { Outcome } from "../queries/ends.ts";
 import type { TaskStatus } from "../schema/columns.ts";
 import { retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
@@ -9,6 +9,11 @@ import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
 
 const largestBatch = 500;
+/** So many batches are written at once, a further one only when it is worth a statement. */
+const mostUnderWay = 2;
+const worthAnother = 100;
+/** With so many outcomes that are not written, nothing more is claimed. */
+const mostOpen = 2_000;
 const firstDelay = 25;
 const longestDelay = 2_000;
 
@@ -35,8 +40,10 @@ export class Settler {
   readonly #onPending: (delay: number) => void;
   #gathered: Settlement[] = [];
   readonly #open = new Set<Settlement>();
-  #isFlushing = false;
+  #isExpected = false;
+  #underWay = 0;
   #whenIdle: (() => void)[] = [];
+  #whenBelow: (() => void)[] = [];
 
   /** `onPending` is told in how many milliseconds a settled task runs again. */
   constructor(host: Host, registration: Registration, onPending: (delay: number) => void) {
@@ -69,22 +76,35 @@ export class Settler {
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
+  /** Resolves when few enough outcomes are open for more to come. */
+  belowLimit(): Promise<void> {
+    if (this.#open.size < mostOpen || this.#host.closing.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#whenBelow.push(resolve));
+  }
+
   #gather(settlement: Settlement): void {
     this.#gathered.push(settlement);
-    if (this.#isFlushing) return;
-    this.#isFlushing = true;
-    // Not at once: handlers that end in the same turn of the event loop are settled together.
-    void this.#host.nextTurn().then(() => this.#flush());
+    if (this.#underWay > 0) {
+      if (this.#underWay < mostUnderWay && this.#gathered.length >= worthAnother) void this.#flush();
+    } else if (!this.#isExpected) {
+      this.#isExpected = true;
+      // Not at once: handlers that end in the same turn of the event loop are settled together.
+      void this.#host.nextTurn().then(() => {
+        this.#isExpected = false;
+        return this.#flush();
+      });
+    }
   }
 
   async #flush(): Promise<void> {
+    this.#underWay++;
     try {
       while (this.#gathered.length > 0) {
         const batch = this.#gathered.splice(0, largestBatch).filter((settlement) => this.#open.has(settlement));
         if (batch.length > 0) await this.#write(batch);
       }
     } finally {
-      this.#isFlushing = false;
+      this.#underWay--;
     }
   }
 
@@ -187,11 +207,15 @@ export class Settler {
     if (!this.#open.delete(settlement)) return;
     const { id, queue } = settlement.run.task;
     this.#host.report({ ...end, queue, taskId: id });
-    if (this.#open.size > 0) return;
-    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    if (this.#whenBelow.length > 0 && this.#open.size < mostOpen) resolveAll(this.#whenBelow);
+    if (this.#whenIdle.length > 0 && this.isIdle) resolveAll(this.#whenIdle);
   }
 
   #reportError(error: unknown): void {
     this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
   }
+}
+
+function resolveAll(waiting: (() => void)[]): void {
+  for (const resolve of waiting.splice(0)) resolve();
 }

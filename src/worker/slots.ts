@@ -21,7 +21,21 @@ export class Slots {
     });
   }
 
+  /** Takes up to `most` slots that are free now; 0 where there are none, or anyone waits for one. */
+  takeFree(most: number): number {
+    if (this.#closed || this.waiting > 0) return 0;
+    const taken = Math.min(most, this.#free);
+    this.#free -= taken;
+    return taken;
+  }
+
+  /** How many wait for one. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
   give(count: number): void {
+    if (count === 0) return;
     this.#free += count;
     this.#serve();
   }

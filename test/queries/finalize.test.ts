@@ -1,7 +1,17 @@
 import { sql } from "drizzle-orm";
 import * as v from "valibot";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Claimed, defineJob, done, fail, OptionsError, PayloadError, retry, skip } from "../../src/index.ts";
+import {
+  type Claimed,
+  defineJob,
+  done,
+  fail,
+  OptionsError,
+  PayloadError,
+  retry,
+  StaleClaimError,
+  skip,
+} from "../../src/index.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { claimAll, claimNew, claimOne, expire, job, makeDue, pgqueue, rowOf, ticker } from "./jobs.ts";
 import { recorded } from "./recorder.ts";
@@ -412,4 +422,81 @@ test("is a value: it can be kept, shown and used as a CTE", async () => {
   const ended = db.$with("ended").as(kept as never) as any;
   const [row] = await db.with(ended).select({ n: sql<number>`count(*)::int` }).from(ended);
   expect(row?.n).toBe(2);
+});
+
+describe("a job of which nothing is retained", () => {
+  const keepsNothing = () => job({ retain: { completed: 0, failed: 0 } });
+  const statuses = async (ids: number[]) => {
+    const rows = await client`select id, status from pgqueue_tasks where id = any(${ids}) order by id`;
+    return rows.map(({ id, status }) => `${ids.indexOf(Number(id))} ${status}`);
+  };
+
+  test("is deleted by the statement that ends it", async () => {
+    const spec = keepsNothing();
+    const tasks = await claimNew(db, spec, 3);
+    const ended = finalize(
+      db,
+      spec,
+      tasks.map((task, i) => ({ task, result: i === 0 ? fail("x") : done(i) })),
+    );
+    expect(ended.toSQL().sql).toMatch(/delete from/);
+    expect((await ended).map(({ id }) => id).sort()).toEqual(tasks.map(({ id }) => id).sort());
+    expect(await statuses(tasks.map(({ id }) => id))).toEqual([]);
+    expect(await pgqueue.heldBy(db, spec, tasks)).toMatchObject(tasks.map(() => ({ holding: "gone" })));
+  });
+
+  test("is deleted beside others that stay, all told", async () => {
+    const spec = job({ retain: { completed: 0 } });
+    const tasks = await claimNew(db, spec, 4);
+    const results = [done(), retry("x"), fail("x"), done("output")];
+    const ended = await finalize(
+      db,
+      spec,
+      tasks.map((task, i) => ({ task, result: results[i]! })),
+    );
+    const ids = tasks.map(({ id }) => id);
+    expect(ended.map(({ id }) => id).sort()).toEqual(ids.slice().sort());
+    expect(await statuses(ids)).toEqual(["1 pending", "2 failed"]);
+    expect(await rowOf(db, ids[1]!)).toMatchObject({ attempt: 1, errors: [{ message: "x" }], ...noClaim });
+  });
+
+  test("is fenced, and waits for nobody", async () => {
+    const spec = keepsNothing();
+    const [stale, locked, referred, held] = (await claimNew(db, spec, 4)) as [Claimed, Claimed, Claimed, Claimed];
+    await expire(db, stale.id);
+    await pgqueue.reap(db, spec);
+    const { tx, rollback } = await begin(db);
+    await tx.execute(sql`select from pgqueue_tasks where id = ${locked.id} for no key update`);
+    // As the insert of a row with a foreign key to it does.
+    await tx.execute(sql`select from pgqueue_tasks where id = ${referred.id} for key share`);
+    const outcomes = [stale, locked, referred, held].map((task) => ({ task, result: done() }));
+    expect(await finalize(db, spec, outcomes)).toEqual([{ id: held.id }]);
+    await rollback();
+    const again = await finalize(db, spec, outcomes);
+    expect(again.map(({ id }) => id).sort()).toEqual([locked.id, referred.id].sort());
+    expect(await rowOf(db, stale.id)).toMatchObject({ status: "pending" });
+  });
+
+  test("gives its hash up with its row", async () => {
+    const spec = job({ hash: () => "h", retain: { completed: 0 } });
+    await enqueue(db, spec, 1);
+    await finalize(db, spec, { task: (await claimAll(db, spec))[0]!, result: done() });
+    expect(await enqueue(db, spec, 1)).toMatchObject({ status: "pending", deduplicated: false });
+  });
+
+  test("and finalizeOrThrow: it goes with the transaction, or stays with it", async () => {
+    const spec = keepsNothing();
+    const [task] = (await claimNew(db, spec, 1)) as [Claimed];
+    const outcome = { task, result: done() };
+    const undone = new Error("undone");
+    const rolledBack = db.transaction(async (tx) => {
+      await pgqueue.finalizeOrThrow(tx, spec, outcome);
+      throw undone;
+    });
+    await expect(rolledBack).rejects.toBe(undone);
+    expect(await rowOf(db, task.id)).toMatchObject({ status: "running" });
+    await db.transaction((tx) => pgqueue.finalizeOrThrow(tx, spec, outcome));
+    expect(await statuses([task.id])).toEqual([]);
+    await expect(pgqueue.finalizeOrThrow(db, spec, outcome)).rejects.toThrow(StaleClaimError);
+  });
 });

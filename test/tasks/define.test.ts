@@ -150,6 +150,7 @@ describe("a job", () => {
       encode,
       hash,
       dedup: "active",
+      retain: { completed: 86_400_000, failed: Number.POSITIVE_INFINITY },
       pollInterval: 5_000,
       maxRetries: 3,
       retryDelay: 30_000,

@@ -60,6 +60,7 @@ describe("the table of results", () => {
   ])("job: %s", (_, result, run, expected) => {
     const { failure: recorded, ...next } = transition(job(), run, result);
     expect({ ...next, ...(recorded && { failure: withoutStack(recorded) }) }).toStrictEqual({
+      isDeleted: false,
       releasesHash: false,
       ...expected,
     });
@@ -78,7 +79,22 @@ describe("the table of results", () => {
     ["skip, none left", skip(error), last, { ...again, keepsPayload: true, failure }],
   ])("ticker: %s", (_, result, run, expected) => {
     const { failure: recorded, ...next } = transition(ticker(), run, result);
-    expect({ ...next, ...(recorded && { failure: withoutStack(recorded) }) }).toStrictEqual(expected);
+    expect({ ...next, ...(recorded && { failure: withoutStack(recorded) }) }).toStrictEqual({
+      isDeleted: false,
+      ...expected,
+    });
+  });
+
+  test.each([
+    [{ completed: 0 }, [true, false, false]],
+    [{ failed: 0 }, [false, true, false]],
+    [{ completed: 0, failed: 0 }, [true, true, false]],
+    [{ completed: 1, failed: "1d" }, [false, false, false]],
+    [undefined, [false, false, false]],
+  ])("retained %j: done, failed and retried rows go at once: %j", (retain, gone) => {
+    const results = [done(), fail(error), retry(error)];
+    expect(results.map((result) => transition(job({ retain }), early, result).isDeleted)).toEqual(gone);
+    expect(results.some((result) => transition(ticker(), early, result).isDeleted)).toBe(false);
   });
 
   test("an output is what was returned, null where there was none", () => {

@@ -35,7 +35,7 @@ describe("WorkerEvent", () => {
 
   test("names what a worker does", () => {
     expectTypeOf<Activity>().toEqualTypeOf<
-      "start" | "listen" | "claim" | "begin" | "release" | "settle" | "reap" | "watch"
+      "start" | "listen" | "claim" | "begin" | "release" | "settle" | "reap" | "purge" | "watch"
     >();
   });
 });

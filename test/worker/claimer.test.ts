@@ -89,7 +89,7 @@ test("recover gives back what was claimed unknown, and leaves what is at work al
 
 test("once they are given back, claims go on at full speed: nothing more is sent with each", async () => {
   const spec = job();
-  await pgqueue.enqueueMany(database.db, spec, items(3));
+  await pgqueue.enqueueMany(database.db, spec, items(8));
   const { proxy, db, statements, end } = await link();
   const claimer = claimerOf(db, spec);
   proxy.dropReplies(isAnswer(1), { times: 1 });

@@ -2,7 +2,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import type { Claimed } from "../../src/queries/claimed.ts";
-import type { Outcome } from "../../src/queries/finalize.ts";
+import type { Outcome } from "../../src/queries/ends.ts";
 import type { Db } from "../../src/queries/statement.ts";
 import { done, retry } from "../../src/tasks/result.ts";
 import type { Spec } from "../../src/tasks/spec.ts";

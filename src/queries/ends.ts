@@ -1,0 +1,52 @@
+import { OptionsError } from "../errors.ts";
+import { exactJson } from "../tasks/exact-json.ts";
+import { encodePayload } from "../tasks/payload.ts";
+import { isResult, type Result } from "../tasks/result.ts";
+import type { Spec } from "../tasks/spec.ts";
+import { type Transition, transition } from "../tasks/transition.ts";
+import type { Claimed } from "./claimed.ts";
+import { checkClaims, fence } from "./held.ts";
+
+/** How a claimed task ended. */
+export interface Outcome<Payload = any> {
+  task: Claimed<Payload, any>;
+  result: Result;
+  /** A changed payload, as the schema's input; stored where the result keeps it. Default: the payload stays. */
+  payload?: Payload;
+}
+
+/** An outcome, and what it makes of the task. */
+export interface End {
+  readonly outcome: Outcome;
+  readonly next: Transition;
+}
+
+/** @throws OptionsError when an outcome has no result, or its task was not claimed by this spec, or is named twice. */
+export function endsOf(spec: Spec, given: Outcome | readonly Outcome[]): readonly End[] {
+  const outcomes: readonly Outcome[] = Array.isArray(given) ? given : [given];
+  for (const [i, outcome] of outcomes.entries()) {
+    if (!isResult(outcome?.result)) {
+      throw new OptionsError(`finalize.outcomes[${i}].result`, outcome?.result, "done(), retry(), fail() or skip()");
+    }
+  }
+  const tasks = outcomes.map(({ task }) => task);
+  checkClaims("finalize", "outcomes", spec, tasks);
+  return outcomes.map((outcome) => ({ outcome, next: transition(spec, outcome.task, outcome.result) }));
+}
+
+/** As a member of the JSON document that carries a batch. */
+export function memberOf(spec: Spec, { outcome: { task, payload }, next }: End): string {
+  if (next.isDeleted) return `${fence(task)},"deletes":true`;
+  const members = [
+    fence(task),
+    `"status":"${next.status}"`,
+    `"attempt":${next.attempt}`,
+    `"delay":${next.delay}`,
+    `"releasesHash":${next.releasesHash}`,
+    `"succeeded":${next.output !== undefined}`,
+  ];
+  if (next.output) members.push(`"output":${exactJson(next.output.value, "output")}`);
+  if (next.failure) members.push(`"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`);
+  if (payload !== undefined && next.keepsPayload) members.push(`"payload":${encodePayload(spec, payload).json}`);
+  return members.join(",");
+}

@@ -1,0 +1,29 @@
+import { type SQL, sql } from "drizzle-orm";
+import * as v from "valibot";
+import { integerOption } from "../tasks/options.ts";
+
+/** A place in claim order: a claimed task is one. */
+export interface Mark {
+  readonly priority: number;
+  /** `run_at` to the microsecond, as Postgres writes it: a Date has milliseconds. */
+  readonly exactRunAt: string;
+  readonly id: number;
+}
+
+const exactRunAt = v.pipe(v.string(), v.regex(/^[^"\\{}]{1,64}$/));
+export const marksOption = v.array(
+  v.object({ priority: integerOption(0, 9), exactRunAt, id: integerOption(1, Number.MAX_SAFE_INTEGER) }),
+);
+
+/** Levels of priority, lowest first, and the place in each after which to read: all of them where there is no mark. */
+export function levelsAfter(marks: readonly Mark[]): SQL {
+  const runAts = Array<string>(10).fill("-infinity");
+  const ids = Array<number>(10).fill(0);
+  for (const { priority, exactRunAt, id } of marks) {
+    runAts[priority] = exactRunAt;
+    ids[priority] = id;
+  }
+  const runAtsText = `{${runAts.map((runAt) => `"${runAt}"`).join(",")}}`;
+  return sql`unnest('{0,1,2,3,4,5,6,7,8,9}'::int[], ${runAtsText}::text::timestamptz[], ${`{${ids.join(",")}}`}::text::bigint[])
+    as levels(level, after_run_at, after_id)`;
+}

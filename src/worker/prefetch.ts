@@ -1,0 +1,38 @@
+/** A claimed task should not wait longer than this for a handler, nor than a small part of its lease. */
+const longestWait = 50;
+const partOfLease = 1 / 50;
+const most = 1_000;
+
+/** A slower run is believed at once, so that one is enough to stop claiming ahead of it; faster ones only as they repeat. */
+const rise = 0.5;
+const fall = 0.05;
+
+/**
+ * How many tasks of a spec to claim ahead of free handlers: as many as are begun within the longest wait, by how long runs
+ * took lately. Hundreds where they take no time, none where they are slow, or before the first has ended.
+ */
+export class Prefetch {
+  readonly #concurrency: number;
+  readonly #wait: number;
+  #duration = Number.POSITIVE_INFINITY;
+
+  constructor(concurrency: number, leaseDuration: number) {
+    this.#concurrency = concurrency;
+    this.#wait = Math.min(longestWait, leaseDuration * partOfLease);
+  }
+
+  get target(): number {
+    return Math.min(most, Math.floor((this.#concurrency * this.#wait) / Math.max(this.#duration, 0.001)));
+  }
+
+  /** A handler took so many milliseconds. */
+  ran(duration: number): void {
+    if (this.#duration === Number.POSITIVE_INFINITY) this.#duration = duration;
+    else this.#duration += (duration - this.#duration) * (duration > this.#duration ? rise : fall);
+  }
+
+  /** A task that was claimed ahead waited so long, behind so many: handlers that block each other are slower than they say. */
+  waited(milliseconds: number, behind: number): void {
+    this.ran((milliseconds * this.#concurrency) / Math.max(behind, 1));
+  }
+}
