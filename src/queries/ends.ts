@@ -37,16 +37,11 @@ export function endsOf(spec: Spec, given: Outcome | readonly Outcome[]): readonl
 /** As a member of the JSON document that carries a batch. */
 export function memberOf(spec: Spec, { outcome: { task, payload }, next }: End): string {
   if (next.isDeleted) return `${fence(task)},"deletes":true`;
-  const members = [
-    fence(task),
-    `"status":"${next.status}"`,
-    `"attempt":${next.attempt}`,
-    `"delay":${next.delay}`,
-    `"releasesHash":${next.releasesHash}`,
-    `"succeeded":${next.output !== undefined}`,
-  ];
-  if (next.output) members.push(`"output":${exactJson(next.output.value, "output")}`);
-  if (next.failure) members.push(`"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`);
-  if (payload !== undefined && next.keepsPayload) members.push(`"payload":${encodePayload(spec, payload).json}`);
-  return members.join(",");
+  let member = `${fence(task)},"status":"${next.status}","attempt":${next.attempt}`;
+  if (next.delay !== null) member += `,"delay":${next.delay}`;
+  if (next.releasesHash) member += `,"releasesHash":true`;
+  if (next.output) member += `,"output":${exactJson(next.output.value, "output")}`;
+  if (next.failure) member += `,"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`;
+  if (payload !== undefined && next.keepsPayload) member += `,"payload":${encodePayload(spec, payload).json}`;
+  return member;
 }

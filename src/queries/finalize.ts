@@ -45,7 +45,7 @@ export function finalize(
 function ending(): SQL {
   return sql`
       docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
-      (docs.doc ->> 'releasesHash')::boolean as releases_hash, (docs.doc ->> 'succeeded')::boolean as succeeded,
+      docs.doc -> 'releasesHash' is not null as releases_hash,
       docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
       (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) as failure,
       ${statementTime()} as at,
@@ -63,7 +63,7 @@ function update(binding: Binding, handle: Pick<DrizzleDb, "update">, spec: Spec,
       runAt: sql`coalesce(held.run_at, ${tasks.runAt})`,
       hashHeld: sql`${tasks.hashHeld} and not held.releases_hash`,
       payload: sql`coalesce(held.payload, ${tasks.payload})`,
-      output: sql`case when held.succeeded then nullif(held.output, 'null') else ${tasks.output} end`,
+      output: sql`case when held.output is null then ${tasks.output} else nullif(held.output, 'null') end`,
       errors: withFailure(binding, sql`held.failure`),
       finishedAt: sql`case when held.status <> 'pending' then held.at end`,
       ...noClaim,

@@ -32,38 +32,49 @@ export interface Transition {
 
 /** The state that a result leads to: the table of results, and nothing else. `reap` says the same of a `retry` in SQL. */
 export function transition(spec: Spec, run: Attempt, result: Result): Transition {
+  const keeps = keepsPayload(spec, result);
   if (result.type === "done") {
     const output = { value: result.output ?? null };
     return spec.kind === "ticker"
-      ? { ...nextTick(spec, true), output }
-      : { ...ended(spec, run, "completed", true), output };
+      ? nextTick(spec, keeps, { output })
+      : ended(spec, run, "completed", keeps, { output });
   }
   const failure = describeFailure(result.error);
-  if (result.type === "retry" && hasTriesLeft(spec, run)) return { ...nextTry(spec, run), failure };
-  if (result.type !== "fail" && spec.kind === "ticker") return { ...nextTick(spec, result.type === "skip"), failure };
-  return { ...ended(spec, run, "failed", false), failure };
+  if (result.type === "retry" && hasTriesLeft(spec, run)) return nextTry(spec, run, failure);
+  if (result.type !== "fail" && spec.kind === "ticker") return nextTick(spec, keeps, { failure });
+  return ended(spec, run, "failed", keeps, { failure });
 }
+
+/** Whether a result keeps the payload that the handler changed. */
+export function keepsPayload(spec: Spec, { type }: Result): boolean {
+  return type === "done" || (type === "skip" && spec.kind === "ticker");
+}
+
+type Ending = Pick<Transition, "output"> | Pick<Transition, "failure">;
 
 function hasTriesLeft(spec: Spec, run: Attempt): boolean {
   return run.attempt <= (run.maxRetries ?? spec.maxRetries);
 }
 
-function nextTry(spec: Spec, run: Attempt): Transition {
+function nextTry(spec: Spec, run: Attempt, failure: Failure): Transition {
   const delay = Math.min(run.attempt * spec.retryDelay, longestDuration);
-  return { status: "pending", delay, attempt: run.attempt, isDeleted: false, keepsPayload: false, releasesHash: false };
+  const { attempt } = run;
+  return { status: "pending", delay, attempt, isDeleted: false, keepsPayload: false, releasesHash: false, failure };
 }
 
-function nextTick(spec: TickerSpec, keepsPayload: boolean): Transition {
-  return { status: "pending", delay: spec.every, attempt: 0, isDeleted: false, keepsPayload, releasesHash: false };
+function nextTick(spec: TickerSpec, keepsPayload: boolean, ending: Ending): Transition {
+  const delay = spec.every;
+  return { status: "pending", delay, attempt: 0, isDeleted: false, keepsPayload, releasesHash: false, ...ending };
 }
 
-function ended(spec: Spec, run: Attempt, status: "completed" | "failed", keepsPayload: boolean): Transition {
-  return {
-    status,
-    delay: null,
-    attempt: run.attempt,
-    isDeleted: spec.kind === "job" && spec.retain[status] === 0,
-    keepsPayload,
-    releasesHash: spec.kind === "job" && spec.dedup === "active",
-  };
+function ended(
+  spec: Spec,
+  { attempt }: Attempt,
+  status: "completed" | "failed",
+  keepsPayload: boolean,
+  ending: Ending,
+): Transition {
+  const isDeleted = spec.kind === "job" && spec.retain[status] === 0;
+  const releasesHash = spec.kind === "job" && spec.dedup === "active";
+  return { status, delay: null, attempt, isDeleted, keepsPayload, releasesHash, ...ending };
 }

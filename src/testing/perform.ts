@@ -93,7 +93,7 @@ export async function perform<In, Out, Columns = {}>(
   const run: { task: typeof task; finalized?: Result; failed?: true } = { task };
   let finalized: Performed<In> | undefined;
   const outcome = await outcomeOf({ spec, handler }, run, {
-    contextOf: (changes) => ({
+    contextOf: (_, changes) => ({
       signal,
       workerId: "perform",
       extendLease: async (duration = spec.leaseDuration) => {

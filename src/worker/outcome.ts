@@ -3,23 +3,26 @@ import type { Claimed } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/ends.ts";
 import { parsePayload } from "../tasks/payload.ts";
 import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
-import { transition } from "../tasks/transition.ts";
+import { keepsPayload } from "../tasks/transition.ts";
 import type { Context, Job } from "./handler.ts";
 import type { Registration } from "./host.ts";
-import { watchPayload } from "./payload-change.ts";
+import { changeSince, snapshotOf } from "./payload-change.ts";
 import type { Run } from "./run.ts";
 
-interface Surroundings {
+/** One run of a handler, as far as it matters what comes of it. */
+type Handled = Pick<Run, "task" | "finalized" | "failed">;
+
+interface Surroundings<R extends Handled> {
   /** What the handler works with. `changes` tells what a result keeps of the payload. */
-  contextOf(changes: (result: Result) => { payload?: unknown }): Context;
+  contextOf(run: R, changes: (result: Result) => { payload?: unknown }): Context;
   warn(message: string): void;
 }
 
 /** Runs the handler on a claimed task. Whatever the handler does, there is an outcome. */
-export async function outcomeOf(
+export async function outcomeOf<R extends Handled>(
   { spec, handler }: Registration,
-  run: Pick<Run, "task" | "finalized" | "failed">,
-  { contextOf, warn }: Surroundings,
+  run: R,
+  { contextOf, warn }: Surroundings<R>,
 ): Promise<Outcome> {
   const { task } = run;
   let payload: unknown;
@@ -29,12 +32,12 @@ export async function outcomeOf(
     return { task, result: fail(error) };
   }
   const job = jobOf(spec.maxRetries, task, payload);
-  const changeOf = watchPayload(spec, payload);
-  const changes = (result: Result) => (transition(spec, task, result).keepsPayload ? changeOf(job.payload) : {});
+  const before = snapshotOf(spec, payload);
+  const changes = (result: Result) => (keepsPayload(spec, result) ? changeSince(spec, before, job.payload) : {});
   try {
-    const returned = await handler(job, contextOf(changes));
+    const returned = await handler(job, contextOf(run, changes));
     const result = resultOf(spec.queue, run.finalized, returned, warn);
-    return { task, result, ...changes(result) };
+    return { task, result, payload: changes(result).payload };
   } catch (error) {
     run.failed = true;
     return { task, result: retry(error) };

@@ -30,7 +30,9 @@ export class Runner {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #shared: Shared;
-  readonly #runs = new Map<Run, Promise<void>>();
+  readonly #surroundings: Parameters<typeof outcomeOf<Run>>[2];
+  readonly #runs = new Set<Run>();
+  #whenEmpty: (() => void)[] = [];
   readonly #ahead = new Ahead();
   readonly #returns = new Set<Promise<void>>();
   readonly #longestWait: number;
@@ -43,6 +45,10 @@ export class Runner {
     this.#host = host;
     this.#registration = registration;
     this.#shared = shared;
+    this.#surroundings = {
+      contextOf: (run, changes) => contextOf(host, registration, run, changes),
+      warn: (message) => host.report({ type: "warning", message }),
+    };
     this.#longestWait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
   }
 
@@ -76,13 +82,13 @@ export class Runner {
 
   /** The runs whose handler is at work. */
   get working(): Run[] {
-    return [...this.#runs.keys()].filter((run) => run.beganAt !== undefined);
+    return [...this.#runs].filter((run) => run.beganAt !== undefined);
   }
 
   /** Resolves when no claimed task is left here. */
   async idle(): Promise<void> {
     while (this.#runs.size > 0 || this.#returns.size > 0 || this.#ahead.size > 0) {
-      await Promise.all([...this.#runs.values(), ...this.#returns, this.low(0)]);
+      await Promise.all([this.#empty(), ...this.#returns, this.low(0)]);
     }
   }
 
@@ -93,11 +99,17 @@ export class Runner {
 
   /** Tells every handler at work to stop. */
   abort(reason: TimeoutError): void {
-    for (const run of this.#runs.keys()) run.lease.abort(reason);
+    for (const run of this.#runs) run.lease.abort(reason);
+  }
+
+  #empty(): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
 
   #begin(run: Run): void {
-    this.#runs.set(run, this.#pass(run));
+    this.#runs.add(run);
+    void this.#pass(run);
   }
 
   async #pass(run: Run): Promise<void> {
@@ -117,6 +129,7 @@ export class Runner {
       lease.release();
       this.#runs.delete(run);
       this.#passOn();
+      if (this.#runs.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
     }
   }
 
@@ -150,10 +163,7 @@ export class Runner {
   async #work(run: Run): Promise<void> {
     run.beganAt = performance.now();
     this.#begun++;
-    const outcome = await outcomeOf(this.#registration, run, {
-      contextOf: (changes) => contextOf(this.#host, this.#registration, run, changes),
-      warn: (message) => this.#host.report({ type: "warning", message }),
-    });
+    const outcome = await outcomeOf(this.#registration, run, this.#surroundings);
     const duration = performance.now() - run.beganAt;
     this.#shared.prefetch.ran(duration);
     this.#shared.settler.settle(run, outcome, duration);

@@ -2,7 +2,7 @@ import type { Outcome } from "../queries/ends.ts";
 import type { TaskStatus } from "../schema/columns.ts";
 import { retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
-import type { SettledEvent } from "./event.ts";
+import type { WorkerEvent } from "./event.ts";
 import { isConflict, isCut, isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
@@ -27,8 +27,6 @@ interface Settlement {
   /** Whether the handler's own outcome could not be written, and its refusal is written instead. */
   isReplaced: boolean;
 }
-
-type SettlementEnd = Omit<SettledEvent, "queue" | "taskId"> | { type: "lost" | "unknown" | "abandoned" };
 
 /**
  * Writes the outcomes of one spec: all that have gathered while the last batch was under way go together. What a batch
@@ -62,7 +60,7 @@ export class Settler {
   /** Leaves what is not written yet to the end of its lease. */
   abandon(): void {
     for (const settlement of this.#open) {
-      this.#close(settlement, { type: settlement.isUncertain ? "unknown" : "abandoned" });
+      this.#close(settlement, eventOf(settlement, settlement.isUncertain ? "unknown" : "abandoned"));
     }
   }
 
@@ -177,15 +175,9 @@ export class Settler {
     const { result } = outcome;
     const { status, delay } = transition(this.#registration.spec, run.task, result);
     if (status === "pending" && delay !== null) this.#onPending(delay);
-    const error = result.type === "done" ? {} : { error: result.error };
-    this.#close(settlement, {
-      type: "settled",
-      attempt: run.task.attempt,
-      result: result.type,
-      status,
-      duration,
-      ...error,
-    });
+    const { id, queue, attempt } = run.task;
+    const event = { type: "settled", queue, taskId: id, attempt, result: result.type, status, duration } as const;
+    this.#close(settlement, result.type === "done" ? event : { ...event, error: result.error });
   }
 
   /**
@@ -195,18 +187,18 @@ export class Settler {
   #over(settlement: Settlement, status?: TaskStatus): void {
     const { run, outcome, isUncertain } = settlement;
     const { finalized, task, lease } = run;
-    if (!finalized) return this.#close(settlement, { type: isUncertain ? "unknown" : "lost" });
+    if (!finalized) return this.#close(settlement, eventOf(settlement, isUncertain ? "unknown" : "lost"));
     const isItsDoing = status === transition(this.#registration.spec, task, finalized).status;
-    if (!isItsDoing || performance.now() >= lease.endsAt) return this.#close(settlement, { type: "unknown" });
+    if (!isItsDoing || performance.now() >= lease.endsAt)
+      return this.#close(settlement, eventOf(settlement, "unknown"));
     if (run.failed && outcome.result.type !== "done") this.#reportError(outcome.result.error);
     settlement.outcome = { ...outcome, result: finalized };
     this.#settled(settlement);
   }
 
-  #close(settlement: Settlement, end: SettlementEnd): void {
+  #close(settlement: Settlement, event: WorkerEvent): void {
     if (!this.#open.delete(settlement)) return;
-    const { id, queue } = settlement.run.task;
-    this.#host.report({ ...end, queue, taskId: id });
+    this.#host.report(event);
     if (this.#whenBelow.length > 0 && this.#open.size < mostOpen) resolveAll(this.#whenBelow);
     if (this.#whenIdle.length > 0 && this.isIdle) resolveAll(this.#whenIdle);
   }
@@ -214,6 +206,10 @@ export class Settler {
   #reportError(error: unknown): void {
     this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
   }
+}
+
+function eventOf({ run }: Settlement, type: "lost" | "unknown" | "abandoned"): WorkerEvent {
+  return { type, queue: run.task.queue, taskId: run.task.id };
 }
 
 function resolveAll(waiting: (() => void)[]): void {

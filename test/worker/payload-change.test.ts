@@ -1,7 +1,14 @@
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
+import type { Spec } from "../../src/index.ts";
 import { defineJob, PayloadError } from "../../src/index.ts";
-import { watchPayload } from "../../src/worker/payload-change.ts";
+import { changeSince, snapshotOf } from "../../src/worker/payload-change.ts";
+
+/** What has become of a payload since now. */
+function watchPayload(spec: Spec<any, any>, payload: unknown) {
+  const before = snapshotOf(spec, payload);
+  return (now: unknown) => changeSince(spec, before, now);
+}
 
 const anything = defineJob({ queue: "q", payload: v.any() });
 
