@@ -34,14 +34,14 @@ export function endsOf(spec: Spec, given: Outcome | readonly Outcome[]): readonl
   return outcomes.map((outcome) => ({ outcome, next: transition(spec, outcome.task, outcome.result) }));
 }
 
-/** As a member of the JSON document that carries a batch. */
-export function memberOf(spec: Spec, { outcome: { task, payload }, next }: End): string {
-  if (next.isDeleted) return `${fence(task)},"deletes":true`;
-  let member = `${fence(task)},"status":"${next.status}","attempt":${next.attempt}`;
-  if (next.delay !== null) member += `,"delay":${next.delay}`;
-  if (next.releasesHash) member += `,"releasesHash":true`;
-  if (next.output) member += `,"output":${exactJson(next.output.value, "output")}`;
-  if (next.failure) member += `,"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`;
-  if (payload !== undefined && next.keepsPayload) member += `,"payload":${encodePayload(spec, payload).json}`;
-  return member;
+/** As a document of a batch. */
+export function documentOf(spec: Spec, { outcome: { task, payload }, next }: End): string {
+  if (next.isDeleted) return `{${fence(task)},"deletes":true}`;
+  let members = `${fence(task)},"status":"${next.status}","attempt":${next.attempt}`;
+  if (next.delay !== null) members += `,"delay":${next.delay}`;
+  if (next.releasesHash) members += `,"releasesHash":true`;
+  if (next.output) members += `,"output":${exactJson(next.output.value, "output")}`;
+  if (next.failure) members += `,"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`;
+  if (payload !== undefined && next.keepsPayload) members += `,"payload":${encodePayload(spec, payload).json}`;
+  return `{${members}}`;
 }

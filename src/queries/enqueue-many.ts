@@ -6,6 +6,7 @@ import type { Binding } from "./binding.ts";
 import { moment, statementTime } from "./clock.ts";
 import { columnText, columnType } from "./column-text.ts";
 import { databaseError } from "./database-error.ts";
+import { documents, documentsOf } from "./documents.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { extraValues, holdsNoHash, insertTasks } from "./insertion.ts";
@@ -36,8 +37,9 @@ export async function enqueueMany(
   if (!Array.isArray(items)) throw new OptionsError("enqueueMany.items", items, "an array");
   const rowOfHash = new Map<string, Row>();
   const rows: Row[] = [];
-  const rowOfItem = items.map(({ payload, ...options }, i) => {
-    const task = newTask(`enqueueMany[${i}]`, spec, payload, options);
+  const rowOfItem = items.map((item, i) => {
+    const { payload, ...options } = item;
+    const task = newTask(`enqueueMany[${i}]`, spec, payload, Object.keys(options).length > 0 ? options : undefined);
     const twin = task.hash === null ? undefined : rowOfHash.get(task.hash);
     if (twin) return twin;
     const row = toRow(`enqueueMany[${i}]`, binding, task);
@@ -85,29 +87,33 @@ async function throughConflicts(rows: readonly Row[], run: () => Promise<void>):
   }
 }
 
-/** All callers insert their hashes in the same order, so that overlapping batches wait for each other without a deadlock. */
+/**
+ * Rows of one statement have a hash, or have none, and set the same columns. All callers insert their hashes in the same
+ * order, so that overlapping batches wait for each other without a deadlock.
+ */
 function chunksOf(rows: readonly Row[]): Row[][] {
-  const sorted = rows.toSorted(
-    (a, b) => compare(a.hash ?? "", b.hash ?? "") || compare(a.extra.join(), b.extra.join()),
-  );
   const chunks: Row[][] = [];
   let characters = 0;
-  for (const row of sorted) {
+  for (const row of sorted(rows)) {
     const chunk = chunks.at(-1);
     characters += row.json.length;
-    if (
-      !chunk ||
-      chunk.length === mostRows ||
-      characters > mostCharacters ||
-      chunk[0]?.extra.join() !== row.extra.join()
-    ) {
+    if (chunk && chunk.length < mostRows && characters <= mostCharacters && areAlike(chunk[0]!, row)) chunk.push(row);
+    else {
       chunks.push([row]);
       characters = row.json.length;
-    } else {
-      chunk.push(row);
     }
   }
   return chunks;
+}
+
+function areAlike(a: Row, b: Row): boolean {
+  return (a.hash === null) === (b.hash === null) && (a.extra === b.extra || a.extra.join() === b.extra.join());
+}
+
+function sorted(rows: readonly Row[]): readonly Row[] {
+  const [first] = rows;
+  if (!first || rows.every((row) => row.hash === null && areAlike(first, row))) return rows;
+  return rows.toSorted((a, b) => compare(a.hash ?? "", b.hash ?? "") || compare(a.extra.join(), b.extra.join()));
 }
 
 /** By code point, as Postgres orders by collation "C"; by `<` it would be by unit of UTF-16. */
@@ -134,33 +140,29 @@ async function insertChunk(binding: Binding, handle: DrizzleDb, spec: JobSpec, c
 
 async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
   const { tasks, notifies } = binding;
-  const document = `[${rows.map((row) => row.json).join(",")}]`;
+  const text = documentsOf(rows.map((row) => row.json));
+  const hash = rows[0]?.hash === null ? undefined : sql`docs.doc ->> 'hash'`;
+  const delay = sql`coalesce((docs.doc ->> 'delay')::float8, 0) * interval '1 millisecond'`;
   const values: Record<string, SQL> = {
     queue: sql`${spec.queue}::text`,
-    hash: sql`source.item ->> 'hash'`,
-    hashHeld: sql`source.item ->> 'hash' is not null`,
-    payload: sql`source.item -> 'payload'`,
-    runAt: sql`coalesce((source.item ->> 'runAt')::timestamptz,
-      ${statementTime()} + (source.item ->> 'delay')::float8 * interval '1 millisecond')`,
+    ...(hash && { hash, hashHeld: sql`true` }),
+    payload: sql`docs.doc -> 'payload'`,
+    runAt: sql`coalesce((docs.doc ->> 'runAt')::timestamptz, ${statementTime()} + ${delay})`,
     createdAt: statementTime(),
-    priority: sql`(source.item ->> 'priority')::smallint`,
-    maxRetries: sql`(source.item ->> 'maxRetries')::smallint`,
-    meta: sql`nullif(source.item -> 'meta', 'null')`,
+    priority: sql`coalesce((docs.doc ->> 'priority')::smallint, 0)`,
+    maxRetries: sql`(docs.doc ->> 'maxRetries')::smallint`,
+    meta: sql`docs.doc -> 'meta'`,
   };
   for (const name of rows[0]?.extra ?? []) {
-    values[name] = sql`(source.item -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
+    values[name] = sql`(docs.doc -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
   }
-  const isNew = holdsNoHash(binding, spec.queue, sql`source.item ->> 'hash'`);
-  const source = sql`from jsonb_array_elements(${document}::text::jsonb) with ordinality as source(item, position)
-    left join pgqueue_announced on true
-    ${spec.dedup === "retained" ? sql`where ${isNew}` : sql``}
-    order by source.position`;
+  const isNew = hash && spec.dedup === "retained" ? sql`where ${holdsNoHash(binding, spec.queue, hash)}` : sql``;
+  const source = sql`from ${documents(text)} left join pgqueue_announced on true ${isNew}
+    order by docs.position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
-  const inserted = await insertTasks(binding, handle.with(announced), values, {
-    source,
-    unique: "hash",
-  }).returning({ id: tasks.id, status: tasks.status, hash: tasks.hash });
-  assignInserted(spec, rows, inserted);
+  const insert = insertTasks(binding, handle.with(announced), values, { source, unique: hash ? "hash" : "none" });
+  if (hash) assignByHash(rows, await insert.returning({ id: tasks.id, status: tasks.status, hash: tasks.hash }));
+  else assignInOrder(spec, rows, await insert.returning({ id: tasks.id, status: tasks.status }));
 }
 
 /** By the clock of Postgres. */
@@ -170,26 +172,25 @@ function oneIsDue(rows: readonly Row[]): SQL {
   return times.length > 0 ? sql`${moment(new Date(Math.min(...times)))} <= ${statementTime()}` : sql`false`;
 }
 
-/** Rows with a hash are known by it; the others got their ids in the order of the document. */
-function assignInserted(
-  spec: JobSpec,
-  rows: readonly Row[],
-  inserted: { id: number; status: TaskStatus; hash: string | null }[],
-) {
-  const rowOfHash = new Map(rows.filter((row) => row.hash !== null).map((row) => [row.hash, row]));
-  const unhashed = rows.filter((row) => row.hash === null);
-  const others = inserted.filter(({ hash }) => hash === null).sort((a, b) => a.id - b.id);
-  if (others.length !== unhashed.length) {
-    throw new ConflictError(
-      `enqueueMany into "${spec.queue}" inserted ${others.length} of ${unhashed.length} tasks; look for a trigger`,
-    );
-  }
+function assignByHash(rows: readonly Row[], inserted: { id: number; status: TaskStatus; hash: string | null }[]) {
+  const rowOfHash = new Map(rows.map((row) => [row.hash, row]));
   for (const { id, status, hash } of inserted) {
-    const row = hash === null ? undefined : rowOfHash.get(hash);
+    const row = rowOfHash.get(hash);
     if (row) row.enqueued = { id, status, deduplicated: false };
   }
-  for (const [i, row] of unhashed.entries()) {
-    row.enqueued = { id: others[i]!.id, status: others[i]!.status, deduplicated: false };
+}
+
+/** Rows get their ids in the order of the document. */
+function assignInOrder(spec: JobSpec, rows: readonly Row[], inserted: { id: number; status: TaskStatus }[]) {
+  if (inserted.length !== rows.length) {
+    throw new ConflictError(
+      `enqueueMany into "${spec.queue}" inserted ${inserted.length} of ${rows.length} tasks; look for a trigger`,
+    );
+  }
+  inserted.sort((a, b) => a.id - b.id);
+  for (const [i, row] of rows.entries()) {
+    const { id, status } = inserted[i]!;
+    row.enqueued = { id, status, deduplicated: false };
   }
 }
 
@@ -200,7 +201,7 @@ async function readHolders({ tasks }: Binding, handle: DrizzleDb, spec: JobSpec,
     .from(tasks)
     .where(
       sql`${tasks.queue} = ${spec.queue} and ${tasks.hashHeld}
-        and ${tasks.hash} = any(array(select jsonb_array_elements_text(${hashes}::text::jsonb)))`,
+        and ${tasks.hash} = any(array(select json_array_elements_text(${hashes}::text::json)))`,
     )
     .orderBy(tasks.id);
   const holderOf = new Map(holders.map((holder) => [holder.hash, holder]));
@@ -211,17 +212,31 @@ async function readHolders({ tasks }: Binding, handle: DrizzleDb, spec: JobSpec,
 }
 
 function toRow(call: string, binding: Binding, task: NewTask): Row {
-  const values = { ...nullable(binding), ...extraValues(call, binding, task.columns) };
-  const columns = Object.entries(values).map(
-    ([name, value]) => [name, columnText(`${call}.columns.${name}`, binding.extra[name]!, value)] as const,
-  );
-  const runAt = task.runAt ? `"runAt":${JSON.stringify(task.runAt)},` : "";
-  const json = `{${runAt}"delay":${task.delay},"hash":${JSON.stringify(task.hash)},"priority":${task.priority},"maxRetries":${task.maxRetries},"meta":${task.meta},"payload":${task.payload},"columns":${JSON.stringify(Object.fromEntries(columns))}}`;
-  return { hash: task.hash, json, runAt: task.runAt, delay: task.delay, extra: Object.keys(values).sort() };
+  const { hash, runAt, delay } = task;
+  let json = `{"payload":${task.payload}`;
+  if (hash !== null) json += `,"hash":${JSON.stringify(hash)}`;
+  if (runAt) json += `,"runAt":${JSON.stringify(runAt)}`;
+  if (delay > 0) json += `,"delay":${delay}`;
+  if (task.priority > 0) json += `,"priority":${task.priority}`;
+  if (task.maxRetries !== null) json += `,"maxRetries":${task.maxRetries}`;
+  if (task.meta !== null) json += `,"meta":${task.meta}`;
+  const columns = columnsOf(call, binding, task.columns);
+  const extra = Object.keys(columns);
+  if (extra.length > 0) json += `,"columns":${JSON.stringify(columns)}`;
+  return { hash, json: `${json}}`, runAt, delay, extra: extra.length > 0 ? extra.sort() : none };
 }
 
-/** The columns that are null where they are not given, so that as many rows as can be have the same columns. */
-function nullable({ extra }: Binding): Record<string, null> {
-  const names = Object.keys(extra).filter((name) => !extra[name]?.hasDefault && !extra[name]?.generated);
-  return Object.fromEntries(names.map((name) => [name, null]));
+const none: readonly string[] = [];
+
+/** The user's own columns, as text; null where they are not given, so that as many rows as can be have the same columns. */
+function columnsOf(call: string, binding: Binding, given: object | undefined): Record<string, unknown> {
+  const { extra } = binding;
+  const texts: Record<string, unknown> = {};
+  for (const [name, column] of Object.entries(extra)) {
+    if (!column.hasDefault && !column.generated) texts[name] = null;
+  }
+  for (const [name, value] of Object.entries(extraValues(call, binding, given))) {
+    texts[name] = columnText(`${call}.columns.${name}`, extra[name]!, value);
+  }
+  return texts;
 }

@@ -59,12 +59,12 @@ const enqueueOptions = v.strictObject({
  *
  * @param call what the errors name, for example `enqueueMany[3]`
  */
-export function newTask(call: string, spec: JobSpec, payload: unknown, options: BaseEnqueueOptions = {}): NewTask {
-  checkOptions(call, enqueueOptions, options);
-  const { runAt, delay, priority = 0, maxRetries = -1, meta, columns } = options;
+export function newTask(call: string, spec: JobSpec, payload: unknown, options?: BaseEnqueueOptions): NewTask {
+  if (options !== undefined) checkOptions(call, enqueueOptions, options);
+  const { runAt, delay, priority = 0, maxRetries = -1, meta, columns } = options ?? {};
   if (runAt && delay !== undefined) throw new OptionsError(`${call}.delay`, delay, "either runAt or delay, not both");
   const { json, parsed } = encodePayload(spec, payload);
-  const hash = options.hash === undefined ? spec.hash?.(parsed) : options.hash;
+  const hash = options?.hash === undefined ? spec.hash?.(parsed) : options.hash;
   return {
     payload: json,
     hash: hash === null || hash === undefined ? null : checkName(`${call}.hash`, hash),

@@ -4,7 +4,8 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
 import { after } from "./clock.ts";
-import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { documentsOf } from "./documents.ts";
+import { checkClaims, fence, held, isHeld } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** Moves the end of the lease to `duration` from now, or leaves it where it is later. */
@@ -20,7 +21,7 @@ export function extendLease(
   const until = after(milliseconds("extendLease.duration", duration ?? spec.leaseDuration, 1));
   const handle = primary("extendLease", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
+  const rows = held(binding, handle, spec, documentsOf(list.map((claim) => `{${fence(claim)}}`)));
 
   return statement(
     handle

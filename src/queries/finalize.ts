@@ -2,9 +2,10 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { endsOf, memberOf, type Outcome } from "./ends.ts";
+import { documentsOf } from "./documents.ts";
+import { documentOf, endsOf, type Outcome } from "./ends.ts";
 import { withFailure } from "./failures.ts";
-import { documentOf, held, isHeld } from "./held.ts";
+import { held, isHeld } from "./held.ts";
 import { noClaim } from "./no-claim.ts";
 import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 
@@ -20,7 +21,7 @@ export function finalize(
   { wait = false } = {},
 ): Statement<{ id: number }> {
   const ends = endsOf(spec, outcomes);
-  const document = documentOf(ends.map((end) => memberOf(spec, end)));
+  const document = documentsOf(ends.map((end) => documentOf(spec, end)));
   const handle = primary("finalize", db);
   const deletes = ends.some(({ next }) => next.isDeleted);
   const updates = ends.length === 0 || ends.some(({ next }) => !next.isDeleted);
@@ -41,7 +42,7 @@ export function finalize(
   return statement(handle.with(rows, deleted, updated).select({ id }).from(applied));
 }
 
-/** What `memberOf` says, unpacked. */
+/** What `documentOf` says, unpacked. */
 function ending(): SQL {
   return sql`
       docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,

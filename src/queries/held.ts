@@ -3,17 +3,13 @@ import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { type Claim, checkToken } from "./claimed.ts";
+import { documents } from "./documents.ts";
 import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
 
-/** The identity of a claim, as a member of the JSON document that carries a batch. */
+/** The identity of a claim, as members of its document. */
 export function fence({ id, token, claims }: Claim): string {
   return `"id":${id},"token":${JSON.stringify(token)},"claims":${claims}`;
-}
-
-/** One parameter for the whole batch: it binds the same on every driver. */
-export function documentOf(members: readonly string[]): string {
-  return `[${members.map((member) => `{${member}}`).join(",")}]`;
 }
 
 /**
@@ -21,10 +17,10 @@ export function documentOf(members: readonly string[]): string {
  * beside it would let the planner take the partial lease index, which fills with dead entries. Rows that another
  * transaction holds are skipped, so that no statement over many rows ever waits; `wait` is for a single task.
  *
- * `jsonb_typeof` lets the planner expect one element where it would expect a hundred, and so look each id up by primary
- * key whatever the statistics say; with a hundred it reads a table of some ten thousand rows from end to end.
+ * `jsonb_typeof` lets the planner expect a few rows where it would expect all of them, and so look each id up by primary
+ * key whatever the statistics say; with hundreds it reads a table of some ten thousand rows from end to end.
  *
- * @param document `documentOf` members that start with `fence`; `docs.doc` in `columns`
+ * @param text `documentsOf` objects whose members begin with `fence`; `docs.doc` in `columns`
  * @param lock "update" for rows that are to be deleted: what refers to them is waited for, or skipped
  * @param columns what else to select of each, for example `docs.doc ->> 'status' as status`
  */
@@ -32,12 +28,12 @@ export function held(
   { tasks }: Binding,
   handle: DrizzleDb,
   spec: Spec,
-  document: string,
+  text: string,
   { columns, lock = "no key update", wait = false }: { columns?: SQL | undefined; lock?: string; wait?: boolean } = {},
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
-    from jsonb_array_elements(${document}::text::jsonb) as docs(doc)
+    from ${documents(text)}
     join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (docs.doc ->> 'id')::bigint
       and ${tasks.claimToken} = (docs.doc ->> 'token')::uuid and ${tasks.claims} = (docs.doc ->> 'claims')::int
     where jsonb_typeof(docs.doc) = 'object'

@@ -6,7 +6,7 @@ import type { DrizzleDb } from "./statement.ts";
 
 /**
  * `insert … select` of the given columns, with its arbiter named: one that is not would also swallow a violation of the
- * user's own unique index.
+ * user's own unique index. Without one, where nothing can be in the way, Postgres has less to do.
  *
  * @param source the rest of the select, from `from` on
  */
@@ -14,19 +14,20 @@ export function insertTasks(
   binding: Binding,
   handle: Pick<DrizzleDb, "insert">,
   values: Readonly<Record<string, SQL>>,
-  { source = sql``, unique }: { source?: SQL; unique: "hash" | "key" },
+  { source = sql``, unique }: { source?: SQL; unique: "hash" | "key" | "none" },
 ) {
   const { tasks } = binding;
   // By bare names, which are given in our columns: up to 13 Postgres does not know the table's in this place.
   const bare = (column: PgColumn) => sql.identifier(column.name);
+  const insert = handle
+    .insert(onlyColumns(tasks as unknown as PgTable, Object.keys(values)))
+    .select(sql`select ${sql.join(Object.values(values), sql`, `)} ${source}`);
+  if (unique === "none") return insert;
   const arbiter = {
     hash: { target: [tasks.queue, tasks.hash], where: sql`${bare(tasks.hashHeld)}` },
     key: { target: [tasks.queue, tasks.key], where: sql`${bare(tasks.key)} is not null` },
   }[unique];
-  return handle
-    .insert(onlyColumns(tasks as unknown as PgTable, Object.keys(values)))
-    .select(sql`select ${sql.join(Object.values(values), sql`, `)} ${source}`)
-    .onConflictDoNothing(arbiter);
+  return insert.onConflictDoNothing(arbiter);
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
 import { statementTime } from "./clock.ts";
-import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { documentsOf } from "./documents.ts";
+import { checkClaims, fence, held, isHeld } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** Writes down that the handlers begin: `reap` charges a task with an earlier failure only if it did. */
@@ -16,7 +17,7 @@ export function markStarted(
   const list = checkClaims("markStarted", "tasks", spec, claims);
   const handle = primary("markStarted", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
+  const rows = held(binding, handle, spec, documentsOf(list.map((claim) => `{${fence(claim)}}`)));
 
   return statement(
     handle

@@ -2,7 +2,8 @@ import { sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
-import { checkClaims, documentOf, fence, held, isHeld } from "./held.ts";
+import { documentsOf } from "./documents.ts";
+import { checkClaims, fence, held, isHeld } from "./held.ts";
 import { released } from "./no-claim.ts";
 import { announcement } from "./notify.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
@@ -18,7 +19,7 @@ export function release(
   const list = checkClaims("release", "tasks", spec, claims);
   const handle = primary("release", db);
 
-  const rows = held(binding, handle, spec, documentOf(list.map(fence)));
+  const rows = held(binding, handle, spec, documentsOf(list.map((claim) => `{${fence(claim)}}`)));
   const announced = announcement(
     handle,
     notifies.onUpdate,
