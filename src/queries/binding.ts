@@ -21,12 +21,12 @@ const ownQueueColumns = Object.keys(queueColumns());
 export function bind(tables: { tasks: unknown; queues: unknown }, notify: boolean): Binding {
   const columns = columnsOf("createPgqueue.tasks", tables.tasks, ownTaskColumns);
   columnsOf("createPgqueue.queues", tables.queues, ownQueueColumns);
-  const distributed = getTableConfig(tables.tasks as PgTable).primaryKeys.length > 0;
+  const isDistributed = getTableConfig(tables.tasks as PgTable).primaryKeys.length > 0;
   return {
     tasks: tables.tasks as TasksTable,
     queues: tables.queues as QueuesTable,
     extra: Object.fromEntries(Object.entries(columns).filter(([name]) => !ownTaskColumns.includes(name))),
-    notifies: { onInsert: notify, onUpdate: notify && !distributed },
+    notifies: { onInsert: notify, onUpdate: notify && !isDistributed },
   };
 }
 

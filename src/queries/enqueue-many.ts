@@ -9,6 +9,7 @@ import { databaseError } from "./database-error.ts";
 import { documents, documentsOf } from "./documents.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
+import { holderOf } from "./holder.ts";
 import { extraValues, holdsNoHash, insertTasks } from "./insertion.ts";
 import { announcement } from "./notify.ts";
 import { checkOpen, type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
@@ -194,19 +195,22 @@ function assignInOrder(spec: JobSpec, rows: readonly Row[], inserted: { id: numb
   }
 }
 
-async function readHolders({ tasks }: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
+/** One look each: by `hash = any(…)` Postgres 13 may read all hashes of a queue that it takes for small. */
+async function readHolders(binding: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
   const hashes = JSON.stringify(rows.map((row) => row.hash));
   const holders = await handle
-    .select({ id: tasks.id, status: tasks.status, hash: tasks.hash })
-    .from(tasks)
-    .where(
-      sql`${tasks.queue} = ${spec.queue} and ${tasks.hashHeld}
-        and ${tasks.hash} = any(array(select json_array_elements_text(${hashes}::text::json)))`,
-    )
-    .orderBy(tasks.id);
-  const holderOf = new Map(holders.map((holder) => [holder.hash, holder]));
+    .select({
+      id: sql`holder.id`.mapWith(Number),
+      status: sql<TaskStatus>`holder.status`,
+      hash: sql<string>`wanted.hash`,
+    })
+    .from(
+      sql`json_array_elements_text(${hashes}::text::json) as wanted(hash)
+        cross join lateral (${holderOf(binding, spec.queue, sql`wanted.hash`)}) as holder`,
+    );
+  const holderOfHash = new Map(holders.map((holder) => [holder.hash, holder]));
   for (const row of rows) {
-    const holder = holderOf.get(row.hash);
+    const holder = holderOfHash.get(row.hash!);
     if (holder) row.enqueued = { id: holder.id, status: holder.status, deduplicated: true };
   }
 }

@@ -6,6 +6,7 @@ import type { Binding } from "./binding.ts";
 import { after, moment, statementTime } from "./clock.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
+import { holderOf } from "./holder.ts";
 import { extraParams, extraValues, insertTasks } from "./insertion.ts";
 import { notify } from "./notify.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
@@ -24,7 +25,7 @@ export async function enqueue(
 
   const { hash } = task;
   if (hash === null) {
-    const [inserted] = await insertion(binding, handle, values, sql``);
+    const [inserted] = await insertion(binding, handle, values, { unique: "none" });
     if (inserted) return { id: inserted.id, status: inserted.status, deduplicated: false };
     throw new ConflictError(`enqueue into "${spec.queue}" inserted nothing; look for a trigger or rule on the table`);
   }
@@ -54,9 +55,14 @@ function taskValues(binding: Binding, spec: JobSpec, task: NewTask): Record<stri
   return { ...values, ...extraParams(binding, extraValues("enqueue", binding, task.columns)) };
 }
 
-function insertion(binding: Binding, handle: DrizzleDb, values: Record<string, SQL>, source: SQL) {
+function insertion(
+  binding: Binding,
+  handle: DrizzleDb,
+  values: Record<string, SQL>,
+  options: { source?: SQL; unique: "hash" | "none" },
+) {
   const { tasks, notifies } = binding;
-  return insertTasks(binding, handle, values, { source, unique: "hash" }).returning({
+  return insertTasks(binding, handle, values, options).returning({
     id: tasks.id,
     status: tasks.status,
     ...(notifies.onInsert
@@ -67,12 +73,6 @@ function insertion(binding: Binding, handle: DrizzleDb, values: Record<string, S
         }
       : {}),
   });
-}
-
-function holderOf({ tasks }: Binding, queue: string, hash: string): SQL {
-  return sql`select ${tasks.id} as id, ${tasks.status} as status from ${tasks}
-    where ${tasks.queue} = ${queue}::text and ${tasks.hash} = ${hash}::text and ${tasks.hashHeld}
-    order by ${tasks.id} desc limit 1`;
 }
 
 const enqueuedFields = {
@@ -92,9 +92,9 @@ function readThenInsert(
   hash: string,
   values: Record<string, SQL>,
 ): PromiseLike<Enqueued[]> {
-  const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, hash));
+  const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, sql`${hash}::text`));
   const source = sql`where not exists (select 1 from holder)`;
-  const inserted = handle.$with("inserted").as(insertion(binding, handle, values, source));
+  const inserted = handle.$with("inserted").as(insertion(binding, handle, values, { source, unique: "hash" }));
   return handle
     .with(holder, inserted)
     .select(enqueuedFields)
@@ -112,9 +112,11 @@ async function insertThenRead(
   hash: string,
   values: Record<string, SQL>,
 ): Promise<Enqueued[]> {
-  const [inserted] = await insertion(binding, handle, values, sql``);
+  const [inserted] = await insertion(binding, handle, values, { unique: "hash" });
   if (inserted) return [{ id: inserted.id, status: inserted.status, deduplicated: false }];
   return handle
     .select(enqueuedFields)
-    .from(sql`(${holderOf(binding, queue, hash)}) as holder cross join (select true as deduplicated) as found`);
+    .from(
+      sql`(${holderOf(binding, queue, sql`${hash}::text`)}) as holder cross join (select true as deduplicated) as found`,
+    );
 }

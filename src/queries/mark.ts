@@ -24,6 +24,6 @@ export function levelsAfter(marks: readonly Mark[]): SQL {
     ids[priority] = id;
   }
   const runAtsText = `{${runAts.map((runAt) => `"${runAt}"`).join(",")}}`;
-  return sql`unnest('{0,1,2,3,4,5,6,7,8,9}'::int[], ${runAtsText}::text::timestamptz[], ${`{${ids.join(",")}}`}::text::bigint[])
+  return sql`unnest('{0,1,2,3,4,5,6,7,8,9}'::smallint[], ${runAtsText}::text::timestamptz[], ${`{${ids.join(",")}}`}::text::bigint[])
     as levels(level, after_run_at, after_id)`;
 }

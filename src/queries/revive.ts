@@ -25,7 +25,7 @@ export function revive(
     select ${tasks.id} as id, ${tasks.queue} as queue from ${tasks}
     where ${tasks.id} = ${id} and ${when} and (${tasks.hash} is null or ${tasks.hashHeld} or not exists (
       select 1 from ${tasks} as other
-      where other.queue = ${tasks.queue} and other.hash = ${tasks.hash} and other.hash_held))
+      where other.queue = ${tasks.queue} and other.hash = ${tasks.hash} and other.hash_held offset 0))
     for no key update of ${lockName(tasks)}`);
   const announced = announcement(handle, notifies.onUpdate, sql`queue`, sql`from revived`);
 

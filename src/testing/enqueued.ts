@@ -1,13 +1,13 @@
-import { asc, sql } from "drizzle-orm";
+import { asc } from "drizzle-orm";
 import * as v from "valibot";
-import { OptionsError } from "../errors.ts";
-import { bindingOf, latestPgqueues } from "../queries/create.ts";
+import { bindingOf } from "../queries/create.ts";
 import { checkSpec, ofSpec } from "../queries/of-spec.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
-import { type Db, type DrizzleDb, primary } from "../queries/statement.ts";
+import { type Db, primary } from "../queries/statement.ts";
 import { type Task, taskFields } from "../queries/task.ts";
 import { checkOptions } from "../tasks/options.ts";
 import type { Spec } from "../tasks/spec.ts";
+import { pgqueueOf } from "./pgqueue-of.ts";
 
 /** A task of a spec, with its payload as it is stored. */
 export interface EnqueuedTask<Payload = unknown> extends Task<Record<string, unknown>> {
@@ -35,7 +35,7 @@ export async function enqueued<In>(
   checkSpec("enqueued", spec);
   checkOptions("enqueued", enqueuedOptions, options);
   const handle = primary("enqueued", db);
-  const binding = bindingOf(options.pgqueue ?? (await pgqueueOf(handle)));
+  const binding = bindingOf(options.pgqueue ?? (await pgqueueOf("enqueued", handle)));
   const rows = await handle
     .select(taskFields(binding))
     .from(binding.tasks)
@@ -45,21 +45,3 @@ export async function enqueued<In>(
 }
 
 const enqueuedOptions = v.strictObject({ pgqueue: v.optional(v.unknown()) });
-
-/** Of several sets of tables, the one that this database has. */
-async function pgqueueOf(handle: DrizzleDb): Promise<Pgqueue<any, any>> {
-  const known = latestPgqueues();
-  const [only] = known;
-  if (only && known.length === 1) return only.pgqueue;
-  const names = JSON.stringify(known.map(({ table }) => table));
-  const rows = await handle
-    .select({ isThere: sql<boolean>`to_regclass(name) is not null` })
-    .from(sql`jsonb_array_elements_text(${names}::text::jsonb) with ordinality as tables(name, position)`)
-    .orderBy(sql`position`);
-  const [found, ...more] = known.filter((_, i) => rows[i]?.isThere);
-  if (found && more.length === 0) return found.pgqueue;
-  const expected = found
-    ? "one of the several that createPgqueue returned, since this database has the tables of more than one"
-    : "what createPgqueue returned: it was not called for tables of this database";
-  throw new OptionsError("enqueued.pgqueue", undefined, expected);
-}

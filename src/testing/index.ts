@@ -1,3 +1,4 @@
+export { type AssertPlansOptions, assertPlans } from "./assert-plans.ts";
 export { createTestDatabase, type TestDatabase, type TestDatabaseOptions } from "./database.ts";
 export { type DrainedRun, type DrainOptions, drain } from "./drain.ts";
 export { type EnqueuedOptions, type EnqueuedTask, enqueued } from "./enqueued.ts";

@@ -1,0 +1,3 @@
+import { describePlans } from "./suite.ts";
+
+describePlans("18");
