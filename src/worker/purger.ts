@@ -1,5 +1,6 @@
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Host } from "./host.ts";
+import { pause } from "./pause.ts";
 import { repeat } from "./repeat.ts";
 
 const chunk = 2_000;
@@ -7,23 +8,27 @@ const shortestInterval = 1_000;
 const longestInterval = 60_000;
 
 /**
- * Deletes the jobs of a spec that are kept no longer, in chunks, until none is left; goes round once a minute, or every
- * tenth of the time that they are kept where that is shorter.
+ * Deletes the jobs of a spec that are kept no longer, in chunks, until none is left: soon after the start, then once a minute,
+ * or every tenth of the time that they are kept where that is shorter.
  */
 export async function keepPurging(host: Host, spec: JobSpec): Promise<void> {
   await Promise.all([keepPurgingOf(host, spec, "completed"), keepPurgingOf(host, spec, "failed")]);
 }
 
-async function keepPurgingOf({ db, pgqueue, closing, report }: Host, spec: JobSpec, status: "completed" | "failed") {
+async function keepPurgingOf(host: Host, spec: JobSpec, status: "completed" | "failed"): Promise<void> {
   const olderThan = spec.retain[status];
   if (olderThan === Number.POSITIVE_INFINITY) return;
-  const interval = Math.min(Math.max(olderThan / 10, shortestInterval), longestInterval);
-  await repeat(interval, closing, async () => {
+  const { db, pgqueue, closing, report } = host;
+  const purge = async () => {
     try {
       const options = { queue: spec, status, olderThan, limit: chunk };
-      while ((await pgqueue.purge(db, options)).length === chunk && !closing.aborted);
+      while (!closing.aborted && (await pgqueue.purge(db, options)).length === chunk);
     } catch (error) {
       report({ type: "error", during: "purge", queue: spec.queue, error });
     }
-  });
+  };
+  // Soon, since a worker that is often started again would else never come to it; but not before its first claims.
+  await pause(shortestInterval * Math.random(), closing);
+  await purge();
+  await repeat(Math.min(Math.max(olderThan / 10, shortestInterval), longestInterval), closing, purge);
 }
