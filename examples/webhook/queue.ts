@@ -10,9 +10,10 @@ export const PaymentEvent = v.object({
   cents: v.pipe(v.number(), v.integer(), v.minValue(1)),
 });
 
-/** The hash is held as long as the task's row is kept: an event that comes again next week is known. */
+/** The hash is held as long as the task's row is kept: an event that comes again weeks later is known. */
 export const recordPayment = defineJob({
   queue: "record-payment",
   payload: PaymentEvent,
   hash: (event) => event.id,
+  retain: { completed: "30d" },
 });

@@ -1,5 +1,6 @@
 import { AssertionError } from "node:assert";
 import { type SQL, sql } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import * as v from "valibot";
 import type { Binding } from "../queries/binding.ts";
 import { type Claimed, newClaimToken } from "../queries/claimed.ts";
@@ -43,20 +44,21 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
   const pgqueue = options.pgqueue ?? (await pgqueueOf("assertPlans", handle));
   const binding = bindingOf(pgqueue);
   const table = tableName(binding.tasks).name;
+  const primaryKey = getTableConfig(binding.tasks as unknown as PgTable).primaryKeys[0]?.getName() ?? `${table}_pkey`;
   const faults = await handle.transaction(async (tx) => {
     const run = (query: SQL) => (tx as unknown as Db).execute(query);
     if ((await countOf(run, binding)) < fewRows) await run(sql`set local enable_seqscan = off`);
-    const found: string[] = [];
+    const found = new Set<string>();
     for (const [name, statement, indexes] of hotStatements(tx as unknown as Db, pgqueue, options.queue)) {
-      const allowed = indexes.map((index) => `${table}_${index}`);
+      const allowed = indexes.map((index) => (index === "pkey" ? primaryKey : `${table}_${index}`));
       const [row] = rowsOf(await run(sql`explain (format json) ${statement}`));
       for (const access of accessesTo(table, planOf(row))) {
         if (!allowed.includes(access.index ?? "")) {
-          found.push(`${name}: ${access.node} ${access.index ?? ""}, expected ${allowed.join(" or ")}`);
+          found.add(`${name}: ${[access.node, access.index].join(" ").trim()}, expected ${allowed.join(" or ")}`);
         }
       }
     }
-    return found;
+    return [...found];
   });
   if (faults.length === 0) return;
   const message = `${faults.length} plans on ${qualifiedName(binding.tasks)} are not as they should be:\n${faults.map((fault) => `- ${fault}`).join("\n")}`;

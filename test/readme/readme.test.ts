@@ -148,10 +148,21 @@ describe("a project made from the README", { timeout: patience }, () => {
     expect(await succeed(command("npx vitest run"), { NO_COLOR: "1" })).toMatch(/Tests\s+2 passed \(2\)/);
   });
 
-  test("deletes old jobs", async () => {
-    await database.client`update pgqueue_tasks set finished_at = now() - interval '31 days' where id = 1`;
-    await succeed("npx tsx retention.ts");
-    expect(await database.client`select id from pgqueue_tasks`).toEqual([{ id: "2" }]);
+  test("retains nothing of a job that completed, and one that failed", async () => {
+    await script(`
+      import { createWorker, fail } from "pgqueue";
+      import { db } from "./db.ts";
+      import { pgqueue } from "./queue.ts";
+      import { resizeImage } from "./retention.ts";
+      await pgqueue.enqueueMany(db, resizeImage, [{ payload: { path: "good" } }, { payload: { path: "bad" } }]);
+      const worker = createWorker({ db, pgqueue, onEvent: () => {} });
+      worker.register(resizeImage, ({ payload }) => (payload.path === "bad" ? fail("bad") : undefined));
+      await worker.drain();
+      await worker.stop();
+      await db.$client.end();`);
+    const rows =
+      await database.client`select payload->>'path' as path, status from pgqueue_tasks where queue = 'resize-image'`;
+    expect(rows).toEqual([{ path: "bad", status: "failed" }]);
   });
 
   test("delays the first run of a ticker, once", async () => {

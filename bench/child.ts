@@ -1,0 +1,55 @@
+import type { Activity, Channel } from "./activities/channel.ts";
+import { type ActivityName, loadActivity } from "./activities/load.ts";
+import type { FromChild, ToChild } from "./measured-process.ts";
+
+// A measured process: does one activity, and tells its parent.
+
+const waiting: ((value: number | undefined) => void)[] = [];
+const numbers: number[] = [];
+let hasEnded = false;
+const begin = Promise.withResolvers<void>();
+const end = Promise.withResolvers<void>();
+
+const channel: Channel = {
+  ready() {
+    send({ type: "ready" });
+    return begin.promise;
+  },
+  progress: (done) => send({ type: "progress", done }),
+  ended: end.promise,
+  next() {
+    if (numbers.length > 0 || hasEnded) return Promise.resolve(numbers.shift());
+    return new Promise((resolve) => waiting.push(resolve));
+  },
+};
+
+process.on("message", (message: ToChild) => {
+  if (message.type === "do") void perform(message.activity, message.input);
+  if (message.type === "begin") begin.resolve();
+  if (message.type === "number") {
+    const waiter = waiting.shift();
+    if (waiter) waiter(message.value);
+    else numbers.push(message.value);
+  }
+  if (message.type === "end") {
+    hasEnded = true;
+    end.resolve();
+    for (const resolve of waiting.splice(0)) resolve(undefined);
+  }
+});
+// Its parent is gone.
+process.on("disconnect", () => process.exit(1));
+
+async function perform(name: ActivityName, input: unknown): Promise<void> {
+  try {
+    const activity = (await loadActivity(name)) as Activity<unknown, unknown>;
+    const report = await activity(input, channel);
+    send({ type: "report", report });
+  } catch (error) {
+    send({ type: "error", message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}
+
+function send(message: FromChild): void {
+  process.send?.(message);
+}

@@ -1,0 +1,77 @@
+import { parseArgs } from "node:util";
+
+export interface Command {
+  /** Names of scenarios; all where there are none. */
+  readonly only: readonly string[];
+  readonly quick: boolean;
+  readonly gate: boolean;
+  readonly repetitions: number;
+  readonly json: string | undefined;
+  readonly svg: string | undefined;
+}
+
+/** Something that the caller wrote cannot be understood. */
+export class UsageError extends Error {}
+
+export const leastRepetitions = 5;
+const quickRepetitions = 2;
+
+const options = {
+  only: { type: "string", multiple: true },
+  quick: { type: "boolean", default: false },
+  gate: { type: "boolean", default: false },
+  repetitions: { type: "string" },
+  json: { type: "string" },
+  svg: { type: "string" },
+  help: { type: "boolean", short: "h", default: false },
+} as const;
+
+/**
+ * What was asked for; undefined for help.
+ *
+ * @throws UsageError
+ */
+export function parseCommand(args: readonly string[], scenarios: readonly string[]): Command | undefined {
+  const values = parse(args);
+  if (values.help) return undefined;
+  const only = (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== "");
+  const unknown = only.filter((name) => !scenarios.includes(name));
+  if (unknown.length > 0) {
+    throw new UsageError(`There is no scenario ${unknown.join(", ")}. There are: ${scenarios.join(", ")}`);
+  }
+  const { quick, gate, json, svg } = values;
+  return { only, quick, gate, json, svg, repetitions: repetitionsOf(values.repetitions, quick) };
+}
+
+export function helpText(scenarios: readonly string[]): string {
+  return `npm run bench -- [options]
+
+  --only NAME,…      these scenarios alone: ${scenarios.join(", ")}
+  --quick            fewer tasks and repetitions, in some minutes; its figures are not to be quoted
+  --repetitions N    how often each scenario is measured: ${leastRepetitions} or more, and ${quickRepetitions} when quick
+  --gate             exits with 1, naming the rows, where pgqueue misses what it is held to
+  --json FILE        where the results go; default bench/results/<date>.json
+  --svg FILE         where the chart goes; default bench/results/<date>.svg
+  --help
+
+PGQUEUE_DIST names the folder of another build of pgqueue than dist.`;
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const known = Object.keys(options).map((name) => `--${name}`);
+    throw new UsageError(`${(error as Error).message}\nThere are: ${known.join(", ")}`);
+  }
+}
+
+function repetitionsOf(given: string | undefined, quick: boolean): number {
+  if (given === undefined) return quick ? quickRepetitions : leastRepetitions;
+  const repetitions = Number(given);
+  const least = quick ? 1 : leastRepetitions;
+  if (!Number.isInteger(repetitions) || repetitions < least) {
+    throw new UsageError(`--repetitions is "${given}", not a number of ${least} or more`);
+  }
+  return repetitions;
+}

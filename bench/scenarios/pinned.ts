@@ -1,0 +1,89 @@
+import postgres from "postgres";
+import type { Bench } from "../bench.ts";
+import { MeasuredProcess } from "../measured-process.ts";
+import type { Figures } from "../metrics.ts";
+import { loadSide } from "../sides/load.ts";
+import type { SideName } from "../sides/side.ts";
+import type { Contender, Scenario } from "./scenario.ts";
+import { checkAtMostOnce, endAll, Progress, startWorker } from "./working.ts";
+
+const warmUp = 5_000;
+/** How many tasks are kept due, by so many in one call. */
+const due = 20_000;
+const fed = 5_000;
+
+interface PinnedContender extends Contender {
+  isPinned: boolean;
+  /** How many tasks are worked off before those that are measured. */
+  before: number;
+}
+
+export function pinnedScenario(quick: boolean): Scenario {
+  const pair = (side: SideName) =>
+    [false, true].map(
+      (isPinned): PinnedContender => ({
+        name: isPinned ? `${side}, pinned` : side,
+        side,
+        tuning: "best",
+        tasks: quick ? 20_000 : 50_000,
+        isPinned,
+        before: quick ? 40_000 : 150_000,
+      }),
+    );
+  const pairs = [pair("pgqueue"), pair("graphile-worker"), pair("pg-boss")];
+  const before = pairs[0]![0]!.before.toLocaleString("en");
+  return {
+    name: "pinned",
+    title: `Trivial tasks after ${before} others, with and without an open transaction that has read`,
+    metric: "rate",
+    contenders: pairs.flat(),
+    comparisons: pairs.map(([free, pinned]) => ({ of: pinned!.name, to: free!.name, metric: "rate" })),
+    measure: (bench, contender) => measure(bench, contender as PinnedContender),
+  };
+}
+
+async function measure(bench: Bench, contender: PinnedContender): Promise<Figures> {
+  const { side: name, tuning, tasks, before, isPinned } = contender;
+  const side = await loadSide(name);
+  const database = await bench.filled(name, tuning, due);
+  const other = await bench.filled(name, tuning, warmUp);
+  const { url } = database;
+  const feeder = new MeasuredProcess("feed", { side: name, url, from: due });
+  const worker = startWorker({
+    side: name,
+    tuning,
+    url,
+    warmUp: { url: other.url, tasks: warmUp },
+    // More than will be handled by the time that the worker ends.
+    tasks: before + tasks + 10 * due,
+    handlerTime: 0,
+    deletes: false,
+  });
+  const reader = postgres(url, { max: 1 });
+  try {
+    await Promise.all([feeder.ready, worker.ready]);
+    await bench.databases.settle();
+    feeder.begin();
+    if (isPinned) {
+      await reader.unsafe("begin isolation level repeatable read");
+      await reader.unsafe(side.countTasks);
+    }
+    let enqueued = due;
+    const progress = new Progress([worker]);
+    progress.onReport = (done) => {
+      for (; enqueued - done < due; enqueued += fed) feeder.number(fed);
+    };
+    worker.begin();
+    const beganAt = await progress.reaches(before);
+    const endedAt = await progress.reaches(before + tasks);
+    progress.onReport = () => {};
+    checkAtMostOnce(await endAll([worker]));
+    return { rate: (tasks / (endedAt - beganAt)) * 1_000 };
+  } finally {
+    worker.kill();
+    feeder.kill();
+    await reader.end({ timeout: 0 });
+    await database.drop();
+    await other.drop();
+  }
+}

@@ -1,0 +1,98 @@
+import { Logger, makeWorkerUtils, type Runner, type RunnerOptions, run } from "graphile-worker";
+import type { Payload, Side, Tuning } from "./side.ts";
+
+type Settings = Pick<RunnerOptions, "concurrency" | "pollInterval"> & {
+  preset?: { worker: GraphileConfig.WorkerOptions };
+  /** Of this benchmark: it prints a line for every task by default. */
+  prints: boolean;
+};
+
+const settings: Record<Tuning, Settings> = {
+  // As in its quick start for library mode.
+  default: { concurrency: 5, pollInterval: 1_000, prints: true },
+  // As on its page about performance.
+  best: {
+    prints: false,
+    preset: {
+      worker: {
+        concurrentJobs: 24,
+        maxPoolSize: 25,
+        localQueue: { size: 500, refetchDelay: { durationMs: 10 } },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
+      },
+    },
+  },
+  latency: { prints: false, preset: { worker: { concurrentJobs: 24, maxPoolSize: 25 } } },
+  "slow handlers": {
+    prints: false,
+    preset: {
+      worker: {
+        concurrentJobs: 50,
+        maxPoolSize: 25,
+        localQueue: { size: 500, refetchDelay: { durationMs: 10 } },
+        completeJobBatchDelay: 0,
+        failJobBatchDelay: 0,
+      },
+    },
+  },
+};
+
+const taskName = "benchmark";
+const jobsInOneCall = 5_000;
+const silent = new Logger(() => () => {});
+
+export const graphileWorkerSide: Side = {
+  name: "graphile-worker",
+  settings: (tuning) => ({ ...settings[tuning] }),
+  deletesAlways: true,
+  hasUnfinished: "select exists (select from graphile_worker._private_jobs)",
+  countTasks: "select count(*)::int from graphile_worker._private_jobs",
+  countCompleted: "select 0",
+
+  async install(url) {
+    const utils = await makeWorkerUtils({ connectionString: url, logger: silent });
+    await utils.migrate();
+    await utils.release();
+  },
+
+  async openProducer(url) {
+    const utils = await makeWorkerUtils({ connectionString: url, logger: silent });
+    return {
+      async enqueue(payload) {
+        await utils.addJob(taskName, payload);
+      },
+      async enqueueMany(payloads) {
+        for (let from = 0; from < payloads.length; from += jobsInOneCall) {
+          const some = payloads.slice(from, from + jobsInOneCall);
+          await utils.addJobs(some.map((payload) => ({ identifier: taskName, payload })));
+        }
+      },
+      async close() {
+        await utils.release();
+      },
+    };
+  },
+
+  async openConsumer(url, { tuning, handle }) {
+    const { prints, ...options } = settings[tuning];
+    let runner: Runner | undefined;
+    return {
+      async start() {
+        runner = await run({
+          connectionString: url,
+          noHandleSignals: true,
+          taskList: { [taskName]: (payload) => handle((payload as Payload).n) },
+          ...options,
+          ...(prints ? {} : { logger: silent }),
+        });
+        runner.promise.catch((error: unknown) => {
+          throw error;
+        });
+      },
+      async stop() {
+        await runner?.stop();
+      },
+    };
+  },
+};
