@@ -48,7 +48,8 @@ function ending(): SQL {
       docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
       docs.doc -> 'releasesHash' is not null as releases_hash,
       docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
-      (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) as failure,
+      case when docs.doc -> 'failure' is not null
+        then (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) end as failure,
       ${statementTime()} as at,
       ${statementTime()} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at,
       docs.doc -> 'deletes' is not null as deletes`;
