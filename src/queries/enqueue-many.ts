@@ -21,8 +21,7 @@ const mostCharacters = 8_000_000;
 interface Row {
   readonly hash: string | null;
   readonly json: string;
-  readonly runAt: Date | undefined;
-  readonly delay: number;
+  readonly task: NewTask;
   /** The user's own columns that it sets. */
   readonly extra: readonly string[];
   enqueued?: Enqueued;
@@ -144,15 +143,19 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   const text = documentsOf(rows.map((row) => row.json));
   const hash = rows[0]?.hash === null ? undefined : sql`docs.doc ->> 'hash'`;
   const delay = sql`coalesce((docs.doc ->> 'delay')::float8, 0) * interval '1 millisecond'`;
+  // What no row sets is left to the defaults, which cost nothing.
+  const some = (isSet: (row: Row) => boolean, name: string, value: SQL) => (rows.some(isSet) ? { [name]: value } : {});
   const values: Record<string, SQL> = {
     queue: sql`${spec.queue}::text`,
     ...(hash && { hash, hashHeld: sql`true` }),
     payload: sql`docs.doc -> 'payload'`,
-    runAt: sql`coalesce((docs.doc ->> 'runAt')::timestamptz, ${statementTime()} + ${delay})`,
+    runAt: rows.some(({ task }) => task.runAt || task.delay > 0)
+      ? sql`coalesce((docs.doc ->> 'runAt')::timestamptz, ${statementTime()} + ${delay})`
+      : statementTime(),
     createdAt: statementTime(),
-    priority: sql`coalesce((docs.doc ->> 'priority')::smallint, 0)`,
-    maxRetries: sql`(docs.doc ->> 'maxRetries')::smallint`,
-    meta: sql`docs.doc -> 'meta'`,
+    ...some(({ task }) => task.priority > 0, "priority", sql`coalesce((docs.doc ->> 'priority')::smallint, 0)`),
+    ...some(({ task }) => task.maxRetries !== null, "maxRetries", sql`(docs.doc ->> 'maxRetries')::smallint`),
+    ...some(({ task }) => task.meta !== null, "meta", sql`docs.doc -> 'meta'`),
   };
   for (const name of rows[0]?.extra ?? []) {
     values[name] = sql`(docs.doc -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
@@ -168,8 +171,8 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
 
 /** By the clock of Postgres. */
 function oneIsDue(rows: readonly Row[]): SQL {
-  if (rows.some(({ runAt, delay }) => !runAt && delay === 0)) return sql`true`;
-  const times = rows.flatMap(({ runAt }) => runAt?.getTime() ?? []);
+  if (rows.some(({ task }) => !task.runAt && task.delay === 0)) return sql`true`;
+  const times = rows.flatMap(({ task }) => task.runAt?.getTime() ?? []);
   return times.length > 0 ? sql`${moment(new Date(Math.min(...times)))} <= ${statementTime()}` : sql`false`;
 }
 
@@ -227,7 +230,7 @@ function toRow(call: string, binding: Binding, task: NewTask): Row {
   const columns = columnsOf(call, binding, task.columns);
   const extra = Object.keys(columns);
   if (extra.length > 0) json += `,"columns":${JSON.stringify(columns)}`;
-  return { hash, json: `${json}}`, runAt, delay, extra: extra.length > 0 ? extra.sort() : none };
+  return { hash, json: `${json}}`, task, extra: extra.length > 0 ? extra.sort() : none };
 }
 
 const none: readonly string[] = [];

@@ -44,6 +44,18 @@ export function holdsNoHash({ tasks }: Binding, queue: string, hash: SQL): SQL {
  * types of the columns do not matter for an insert from SQL.
  */
 function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
+  const known = narrowed.get(table) ?? new Map<string, PgTable>();
+  narrowed.set(table, known);
+  const key = names.join();
+  const made = known.get(key) ?? makeNarrow(table, names);
+  known.set(key, made);
+  return made;
+}
+
+/** To make a table takes longer than to build the rest of an insert. There are as many as sets of options in use. */
+const narrowed = new WeakMap<PgTable, Map<string, PgTable>>();
+
+function makeNarrow(table: PgTable, names: readonly string[]): PgTable {
   const { schema, name } = getTableConfig(table);
   const columns: Record<string, PgColumn & { keyAsName?: boolean }> = getTableColumns(table);
   const create = (schema ? pgSchema(schema).table : pgTable) as typeof pgTable;

@@ -79,6 +79,7 @@ describe("the package", { timeout: patience }, () => {
     );
     expect(schema).toEqual(["pgqueueTables", "queues", "tasks"]);
     expect(testing).toEqual([
+      "assertPlans",
       "at",
       "createTestDatabase",
       "drain",

@@ -50,6 +50,23 @@ export async function liveThrough(pgqueue: ReturnType<typeof createPgqueue>, db:
   expect(await pgqueue.reap(db, spec)).toHaveLength(2);
   const old = { queue: spec, status: "completed", olderThan: 0, limit: 10 } as const;
   expect(await pgqueue.purge(db, old)).toEqual([{ id: b!.id }]);
+
+  const brief = job({ retain: { completed: 0, failed: 0 }, retryDelay: 0 });
+  await pgqueue.enqueueMany(
+    db,
+    brief,
+    [1, 2, 3].map((payload) => ({ payload })),
+  );
+  const [first] = await pgqueue.claim(db, brief, { limit: 1 });
+  const others = await pgqueue.claim(db, brief, { limit: 2, after: [first!] });
+  expect(others).toHaveLength(2);
+  const results = [done(), retry("x")];
+  const mixed = others.map((task, i) => ({ task, result: results[i]! }));
+  expect(await pgqueue.finalize(db, brief, mixed)).toHaveLength(2);
+  expect(await pgqueue.finalize(db, brief, { task: first!, result: done() })).toHaveLength(1);
+  const [retried] = await pgqueue.claim(db, brief, { limit: 10 });
+  expect(await pgqueue.finalize(db, brief, { task: retried!, result: fail("x") })).toHaveLength(1);
+
   expect(await pgqueue.getTask(db, id)).toMatchObject([{ payload: { hash: "a", n: 2 }, attempt: 1 }]);
   expect(await pgqueue.listTasks(db, { queue: spec })).toHaveLength(3);
   expect(await pgqueue.stats(db)).toHaveLength(2);

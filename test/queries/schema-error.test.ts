@@ -96,7 +96,7 @@ describe("a missing column", () => {
     ["started_at", "markStarted"],
     ["hash_held", "enqueue with a hash"],
     ["payload", "enqueue"],
-    ["max_retries", "enqueueMany"],
+    ["created_at", "enqueueMany"],
     ["key", "upsertTicker"],
     ["output", "finalize"],
     ["errors", "reap"],
