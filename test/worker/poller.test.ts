@@ -219,11 +219,14 @@ test("an idle worker with twenty queues sends what its intervals ask for, and no
   const seconds = (performance.now() - began) / 1_000;
   const polls = claims(statements);
   // The reaper's intervals are up to a fifth shorter than asked for.
-  const reaps = statements.length - polls;
+  const purges = statements.filter((text) => text.includes('"finished"')).length;
+  const reaps = statements.length - polls - purges;
   expect(polls).toBeGreaterThanOrEqual(20 * 3);
   expect(polls).toBeLessThanOrEqual(20 * (seconds / 0.5 + 1));
   expect(reaps).toBeGreaterThanOrEqual(20);
   expect(reaps).toBeLessThanOrEqual(20 * (seconds / 0.8 + 1));
+  // Once soon after the start for each queue of jobs, then once a minute.
+  expect(purges).toBeLessThanOrEqual(16);
   process.off("warning", warn);
   expect(warnings).toEqual([]);
 });
