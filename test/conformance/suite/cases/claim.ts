@@ -5,7 +5,7 @@ import type { Case } from "../case.ts";
 import type { Database } from "../driver.ts";
 import { claimOne, job, makeDue, pgqueue, rowOf, tasks, ticker } from "../shop.ts";
 
-const { claim, enqueue, enqueueMany, pauseQueue, resumeQueue, upsertTicker } = pgqueue;
+const { claim, enqueue, enqueueMany, pauseQueue, release, resumeQueue, upsertTicker } = pgqueue;
 
 export const claimCases: readonly Case[] = [
   {
@@ -18,12 +18,16 @@ export const claimCases: readonly Case[] = [
       const [task] = await claim(db, spec, { limit: 1, workerId: "w'1", token });
       const row = await rowOf(db, id);
       assert(row.createdAt instanceof Date && row.leaseUntil instanceof Date && row.claimedAt instanceof Date);
-      assert.deepEqual(task, {
+      assert(task);
+      const { exactRunAt, ...rest } = task;
+      assert.deepEqual(new Date(exactRunAt), runAt);
+      assert.deepEqual(rest, {
         id,
         queue: spec.queue,
         key: null,
         attempt: 1,
         maxRetries: 2,
+        priority: 0,
         runAt,
         createdAt: row.createdAt,
         meta: { trace: 1 },
@@ -59,6 +63,25 @@ export const claimCases: readonly Case[] = [
       assert.deepEqual(order, [[0], [1], [2, 3], [4], [5], []]);
       await makeDue(db, spec);
       assert.equal((await claimOne(db, spec)).payload, "of the future");
+    },
+  },
+  {
+    name: "claim goes on after the tasks of an earlier one, at each level, to the microsecond",
+    async run({ db }) {
+      const spec = job();
+      const items = [0, 0, 0, 4, 4].map((priority, payload) => ({ payload, priority }));
+      await enqueueMany(db, spec, items);
+      await db.execute(sql`update pgqueue_tasks set run_at = timestamptz '2026-01-02 03:04:05.000001Z' + id % 2 * interval '1 microsecond'
+        where queue = ${spec.queue}`);
+      const place = ({ priority, exactRunAt, id }: Claimed) =>
+        `${priority} ${exactRunAt} ${String(id).padStart(12, "0")}`;
+      const ordered = (await claim(db, spec, { limit: 9 })).sort((a, b) => (place(a) < place(b) ? -1 : 1));
+      assert.equal(new Set(ordered.map(({ exactRunAt }) => exactRunAt)).size, 2);
+      await release(db, spec, ordered);
+      const after = [0, 4].map((level) => ordered.find(({ priority }) => priority === level)!);
+      const rest = ordered.filter((task) => !after.includes(task)).map(({ id }) => id);
+      const claimed = await claim(db, spec, { limit: 9, after });
+      assert.deepEqual(claimed.map(({ id }) => id).sort(), rest.sort());
     },
   },
   {

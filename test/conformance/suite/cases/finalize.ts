@@ -4,9 +4,30 @@ import type { Case } from "../case.ts";
 import { effects, effectsOf } from "../effects.ts";
 import { claimNew, claimOne, expire, job, makeDue, pgqueue, rowOf, ticker } from "../shop.ts";
 
-const { enqueue, finalize, finalizeOrThrow, getTask, reap, upsertTicker } = pgqueue;
+const { enqueue, finalize, finalizeOrThrow, getTask, listTasks, reap, upsertTicker } = pgqueue;
 
 export const finalizeCases: readonly Case[] = [
+  {
+    name: "finalize deletes what is not retained, beside what stays",
+    async run({ db }) {
+      const spec = job({ retain: { completed: 0 } });
+      const tasks = await claimNew(db, spec, 4);
+      const results = [done(), retry("later"), done("output"), fail("no")];
+      const mixed = tasks.slice(0, 3).map((task, i) => ({ task, result: results[i]! }));
+      const applied = await finalize(db, spec, mixed);
+      assert.deepEqual(
+        applied.map(({ id }) => id).sort(),
+        tasks
+          .slice(0, 3)
+          .map(({ id }) => id)
+          .sort(),
+      );
+      const left = async () => (await listTasks(db, { queue: spec })).map(({ id }) => id).sort();
+      assert.deepEqual(await left(), [tasks[1]!.id, tasks[3]!.id].sort());
+      assert.deepEqual(await finalize(db, spec, { task: tasks[3]!, result: done() }), [{ id: tasks[3]!.id }]);
+      assert.deepEqual(await left(), [tasks[1]!.id]);
+    },
+  },
   {
     name: "finalize applies mixed results in one statement",
     async run({ db }) {
