@@ -28,7 +28,7 @@ import { requeue } from "./requeue.ts";
 import { resumeQueue } from "./resume-queue.ts";
 import { type Db, type DrizzleDb, primary } from "./statement.ts";
 import { stats } from "./stats.ts";
-import { tableName } from "./table-name.ts";
+import { quotedName } from "./table-name.ts";
 import { upsertTicker } from "./upsert-ticker.ts";
 
 export interface PgqueueOptions<Tasks extends AnyTasks> {
@@ -110,8 +110,7 @@ export function createPgqueue<Tasks extends AnyTasks>(
   // The one cast from statements that know no types of the user's to those that do.
   const pgqueue = bound as unknown as Pgqueue<ExtraSelect<Tasks>, ExtraInsert<Tasks>>;
   bindings.set(pgqueue, binding);
-  const { schema, name } = tableName(options.tasks);
-  latest.set(schema ? `"${schema}"."${name}"` : `"${name}"`, pgqueue);
+  latest.set(quotedName(options.tasks), pgqueue);
   return pgqueue;
 }
 

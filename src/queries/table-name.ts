@@ -17,3 +17,9 @@ export function qualifiedName(table: unknown): string {
   const { schema, name } = tableName(table);
   return schema ? `${schema}.${name}` : name;
 }
+
+/** As SQL names it, whatever its characters. */
+export function quotedName(table: unknown): string {
+  const { schema, name } = tableName(table);
+  return schema ? `"${schema}"."${name}"` : `"${name}"`;
+}

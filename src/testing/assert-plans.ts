@@ -8,7 +8,7 @@ import { bindingOf } from "../queries/create.ts";
 import { holderOf } from "../queries/holder.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
 import { type Db, primary } from "../queries/statement.ts";
-import { qualifiedName, tableName } from "../queries/table-name.ts";
+import { qualifiedName, quotedName, tableName } from "../queries/table-name.ts";
 import { defineJob, defineTicker } from "../tasks/define.ts";
 import { checkOptions } from "../tasks/options.ts";
 import { done, retry } from "../tasks/result.ts";
@@ -130,14 +130,9 @@ function accessesTo(table: string, node: PlanNode): Access[] {
 }
 
 async function countOf(run: (query: SQL) => PromiseLike<unknown>, { tasks }: Binding): Promise<number> {
-  const name = qualifiedNameInSql(tasks);
+  const name = quotedName(tasks);
   const [row] = rowsOf(await run(sql`select reltuples::float8 as count from pg_class where oid = ${name}::regclass`));
   return Number((row as { count: unknown }).count);
-}
-
-function qualifiedNameInSql(table: unknown): string {
-  const { schema, name } = tableName(table);
-  return schema ? `"${schema}"."${name}"` : `"${name}"`;
 }
 
 /** Drivers answer with the rows, or with an object that has them. */
