@@ -19,7 +19,7 @@ const duplicateTable = "42P07";
 export async function migrate(db: Db): Promise<void> {
   const migrations = await packagedMigrations();
   const run = async (transaction: unknown) => {
-    const tx = transaction as unknown as DrizzleDb;
+    const tx = transaction as DrizzleDb;
     await tx.execute(sql`select pg_advisory_xact_lock(${lock}::bigint)`);
     const applied = await appliedMigrations(tx);
     for (const { name, statements } of migrations.filter((migration) => !applied.has(migration.name))) {

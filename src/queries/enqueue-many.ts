@@ -58,6 +58,7 @@ export async function enqueueMany(
     }
   };
   // Where a hash may be held, one insert may not be the end of it.
+  // To Drizzle 1.0 a transaction is no database by type; it has all that is used here.
   const isOneStatement = chunks.length <= 1 && rowOfHash.size === 0;
   await (isOneStatement || isTransaction(handle)
     ? insertAll(handle)

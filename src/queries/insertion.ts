@@ -19,6 +19,7 @@ export function insertTasks(
   const { tasks } = binding;
   // By bare names, which are given in our columns: up to 13 Postgres does not know the table's in this place.
   const bare = (column: PgColumn) => sql.identifier(column.name);
+  // Our own table types are spelled without the classes of Drizzle, which differ between its majors.
   const insert = handle
     .insert(onlyColumns(tasks as unknown as PgTable, Object.keys(values)))
     .select(sql`select ${sql.join(Object.values(values), sql`, `)} ${source}`);
@@ -46,7 +47,7 @@ export function holdsNoHash({ tasks }: Binding, queue: string, hash: SQL): SQL {
 function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
   const known = narrowed.get(table) ?? new Map<string, PgTable>();
   narrowed.set(table, known);
-  const key = names.join();
+  const key = names.join("\0");
   const made = known.get(key) ?? makeNarrow(table, names);
   known.set(key, made);
   return made;
@@ -60,6 +61,7 @@ function makeNarrow(table: PgTable, names: readonly string[]): PgTable {
   const columns: Record<string, PgColumn & { keyAsName?: boolean }> = getTableColumns(table);
   const create = (schema ? pgSchema(schema).table : pgTable) as typeof pgTable;
   const subset = names.map((key) => [key, columns[key]?.keyAsName ? text() : text(columns[key]?.name ?? key)]);
+  // Its columns are only known at run time.
   return create(name, Object.fromEntries(subset)) as unknown as PgTable;
 }
 

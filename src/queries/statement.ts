@@ -22,6 +22,7 @@ export interface Db {
   $with: unknown;
   refreshMaterializedView: unknown;
   $cache: unknown;
+  // What these take differs between drivers, majors and copies of Drizzle; anything narrower refuses some of them.
   execute(query: any): PromiseLike<unknown>;
   transaction<T>(run: (tx: any) => Promise<T>, config?: any): Promise<T>;
 }
@@ -57,6 +58,7 @@ export function primary(call: string, db: Db): DrizzleDb {
     "$cache" in handle
   ) {
     checkOpen(handle);
+    // Checked just now, by what it can do: it may come from another copy of Drizzle, whose classes are others.
     return handle as unknown as DrizzleDb;
   }
   throw new OptionsError(`${call}.db`, db, "a Drizzle database or transaction on Postgres");

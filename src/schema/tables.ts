@@ -87,6 +87,7 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
     index(`${prefix}tasks_finished`)
       .on(t.queue, t.status, t.finishedAt)
       .where(sql`${t.status} in ('completed', 'failed')`),
+    // The table was made of `own` and the user's columns; TypeScript only follows `own`.
     ...(extraConfig ? extraConfig(t as unknown as Self<Extra>) : []),
   ]);
   const all: Readonly<Record<string, PgColumn>> = getTableColumns(tasks);
@@ -96,6 +97,7 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
     if (ownNames.has(name)) throw nameInUse(key, name);
   }
   const queues = table(`${prefix}queues`, queueColumns());
+  // For the same reason.
   return { tasks, queues } as unknown as PgqueueTables<Prefix, Extra>;
 }
 

@@ -6,6 +6,7 @@ export type JsonOnly<S extends StandardSchemaV1> = [BadPaths<StandardSchemaV1.In
   : { "cannot be stored as JSON": BadPaths<StandardSchemaV1.InferInput<S>> };
 
 type Leaf = string | number | boolean | null | undefined;
+// With `any`, since each is refused whatever it holds.
 type NotJson =
   | bigint
   | symbol
