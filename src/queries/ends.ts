@@ -5,7 +5,7 @@ import { isResult, type Result } from "../tasks/result.ts";
 import type { Spec } from "../tasks/spec.ts";
 import { type Transition, transition } from "../tasks/transition.ts";
 import type { Claimed } from "./claimed.ts";
-import { checkClaims, fence } from "./held.ts";
+import { checkClaims } from "./held.ts";
 
 /** How a claimed task ended. */
 export interface Outcome<Payload = any> {
@@ -34,14 +34,15 @@ export function endsOf(spec: Spec, given: Outcome | readonly Outcome[]): readonl
   return outcomes.map((outcome) => ({ outcome, next: transition(spec, outcome.task, outcome.result) }));
 }
 
-/** As a document of a batch. */
-export function documentOf(spec: Spec, { outcome: { task, payload }, next }: End): string {
-  if (next.isDeleted) return `{${fence(task)},"deletes":true}`;
-  let members = `${fence(task)},"status":"${next.status}","attempt":${next.attempt}`;
-  if (next.delay !== null) members += `,"delay":${next.delay}`;
-  if (next.releasesHash) members += `,"releasesHash":true`;
-  if (next.output) members += `,"output":${exactJson(next.output.value, "output")}`;
-  if (next.failure) members += `,"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`;
-  if (payload !== undefined && next.keepsPayload) members += `,"payload":${encodePayload(spec, payload).json}`;
-  return `{${members}}`;
+/** What sets the end apart from a plain completion, as a document; null where nothing does. */
+export function documentOf(spec: Spec, { outcome: { task, payload }, next }: End): string | null {
+  if (next.isDeleted) return '{"deletes":true}';
+  const members: string[] = [];
+  if (next.status !== "completed") members.push(`"status":"${next.status}"`);
+  if (next.attempt !== task.attempt) members.push(`"attempt":${next.attempt}`);
+  if (next.delay !== null) members.push(`"delay":${next.delay}`);
+  if (next.output && next.output.value !== null) members.push(`"output":${exactJson(next.output.value, "output")}`);
+  if (next.failure) members.push(`"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`);
+  if (payload !== undefined && next.keepsPayload) members.push(`"payload":${encodePayload(spec, payload).json}`);
+  return members.length > 0 ? `{${members}}` : null;
 }

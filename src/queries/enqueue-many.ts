@@ -6,7 +6,7 @@ import type { Binding } from "./binding.ts";
 import { moment, statementTime } from "./clock.ts";
 import { columnText, columnType } from "./column-text.ts";
 import { databaseError } from "./database-error.ts";
-import { documents, documentsOf } from "./documents.ts";
+import { documentRows } from "./documents.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { holderOf } from "./holder.ts";
@@ -20,7 +20,8 @@ const mostCharacters = 8_000_000;
 /** A row to be inserted, on behalf of one item or of all items of its hash. */
 interface Row {
   readonly hash: string | null;
-  readonly json: string;
+  /** What it sets beside its payload: further members of its document. */
+  readonly members: string;
   readonly task: NewTask;
   /** The user's own columns that it sets. */
   readonly extra: readonly string[];
@@ -97,14 +98,18 @@ function chunksOf(rows: readonly Row[]): Row[][] {
   let characters = 0;
   for (const row of sorted(rows)) {
     const chunk = chunks.at(-1);
-    characters += row.json.length;
+    characters += lengthOf(row);
     if (chunk && chunk.length < mostRows && characters <= mostCharacters && areAlike(chunk[0]!, row)) chunk.push(row);
     else {
       chunks.push([row]);
-      characters = row.json.length;
+      characters = lengthOf(row);
     }
   }
   return chunks;
+}
+
+function lengthOf({ task, members }: Row): number {
+  return task.payload.length + members.length;
 }
 
 function areAlike(a: Row, b: Row): boolean {
@@ -141,15 +146,16 @@ async function insertChunk(binding: Binding, handle: DrizzleDb, spec: JobSpec, c
 
 async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
   const { tasks, notifies } = binding;
-  const text = documentsOf(rows.map((row) => row.json));
   const hash = rows[0]?.hash === null ? undefined : sql`docs.doc ->> 'hash'`;
+  const isBare = rows.every(({ members }) => members === "");
+  const documents = rows.map(({ task, members }) => (isBare ? task.payload : `{"payload":${task.payload}${members}}`));
   const delay = sql`coalesce((docs.doc ->> 'delay')::float8, 0) * interval '1 millisecond'`;
   // What no row sets is left to the defaults, which cost nothing.
   const some = (isSet: (row: Row) => boolean, name: string, value: SQL) => (rows.some(isSet) ? { [name]: value } : {});
   const values: Record<string, SQL> = {
     queue: sql`${spec.queue}::text`,
     ...(hash && { hash, hashHeld: sql`true` }),
-    payload: sql`docs.doc -> 'payload'`,
+    payload: isBare ? sql`docs.doc` : sql`docs.doc -> 'payload'`,
     runAt: rows.some(({ task }) => task.runAt || task.delay > 0)
       ? sql`coalesce((docs.doc ->> 'runAt')::timestamptz, ${statementTime()} + ${delay})`
       : statementTime(),
@@ -162,7 +168,7 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
     values[name] = sql`(docs.doc -> 'columns' ->> ${name}::text)::${columnType(binding.extra[name]!)}`;
   }
   const isNew = hash && spec.dedup === "retained" ? sql`where ${holdsNoHash(binding, spec.queue, hash)}` : sql``;
-  const source = sql`from ${documents(text)} left join pgqueue_announced on true ${isNew}
+  const source = sql`from ${documentRows(documents)} left join pgqueue_announced on true ${isNew}
     order by docs.position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
   const insert = insertTasks(binding, handle.with(announced), values, { source, unique: hash ? "hash" : "none" });
@@ -221,17 +227,17 @@ async function readHolders(binding: Binding, handle: DrizzleDb, spec: JobSpec, r
 
 function toRow(call: string, binding: Binding, task: NewTask): Row {
   const { hash, runAt, delay } = task;
-  let json = `{"payload":${task.payload}`;
-  if (hash !== null) json += `,"hash":${JSON.stringify(hash)}`;
-  if (runAt) json += `,"runAt":${JSON.stringify(runAt)}`;
-  if (delay > 0) json += `,"delay":${delay}`;
-  if (task.priority > 0) json += `,"priority":${task.priority}`;
-  if (task.maxRetries !== null) json += `,"maxRetries":${task.maxRetries}`;
-  if (task.meta !== null) json += `,"meta":${task.meta}`;
+  let members = "";
+  if (hash !== null) members += `,"hash":${JSON.stringify(hash)}`;
+  if (runAt) members += `,"runAt":${JSON.stringify(runAt)}`;
+  if (delay > 0) members += `,"delay":${delay}`;
+  if (task.priority > 0) members += `,"priority":${task.priority}`;
+  if (task.maxRetries !== null) members += `,"maxRetries":${task.maxRetries}`;
+  if (task.meta !== null) members += `,"meta":${task.meta}`;
   const columns = columnsOf(call, binding, task.columns);
   const extra = Object.keys(columns);
-  if (extra.length > 0) json += `,"columns":${JSON.stringify(columns)}`;
-  return { hash, json: `${json}}`, task, extra: extra.length > 0 ? extra.sort() : none };
+  if (extra.length > 0) members += `,"columns":${JSON.stringify(columns)}`;
+  return { hash, members, task, extra: extra.length > 0 ? extra.sort() : none };
 }
 
 const none: readonly string[] = [];

@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { documentsOf } from "./documents.ts";
 import { documentOf, endsOf, type Outcome } from "./ends.ts";
 import { withFailure } from "./failures.ts";
 import { held, isHeld } from "./held.ts";
@@ -11,7 +10,8 @@ import { type Db, type DrizzleDb, primary, type Statement, statement } from "./s
 
 /**
  * Applies what `transition` says of each outcome, as far as its claim still stands: an update; a delete where nothing is
- * retained of any of them; both in one statement where some go and some stay.
+ * retained of any of them; both in one statement where some go and some stay. Plain completions, which are most of all,
+ * have a shorter form.
  */
 export function finalize(
   binding: Binding,
@@ -21,51 +21,80 @@ export function finalize(
   { wait = false } = {},
 ): Statement<{ id: number }> {
   const ends = endsOf(spec, outcomes);
-  const document = documentsOf(ends.map((end) => documentOf(spec, end)));
   const handle = primary("finalize", db);
+  const claims = ends.map(({ outcome }) => outcome.task);
   const deletes = ends.some(({ next }) => next.isDeleted);
-  const updates = ends.length === 0 || ends.some(({ next }) => !next.isDeleted);
+  if (deletes && ends.every(({ next }) => next.isDeleted)) {
+    const rows = held(binding, handle, spec, claims, { lock: "update", wait });
+    return statement(remove(binding, handle.with(rows), isHeld(binding, spec)));
+  }
 
-  const rows = held(binding, handle, spec, document, {
-    columns: updates ? ending() : undefined,
+  const documents = ends.map((end) => documentOf(spec, end));
+  const releasesHash = ends.some(({ next }) => next.releasesHash);
+  if (documents.every((document) => document === null)) {
+    const rows = held(binding, handle, spec, claims, { wait });
+    return statement(complete(binding, handle.with(rows), spec, releasesHash));
+  }
+
+  const rows = held(binding, handle, spec, claims, {
+    documents,
+    columns: ending(deletes),
     lock: deletes ? "update" : "no key update",
     wait,
   });
-  if (!deletes) return statement(update(binding, handle.with(rows), spec));
-  const isDeleted = isHeld(binding, spec, updates ? sql`where deletes` : undefined);
-  if (!updates) return statement(remove(binding, handle.with(rows), isDeleted));
+  if (!deletes) return statement(update(binding, handle.with(rows), spec, releasesHash));
 
   const id = sql`id`.mapWith(Number).as("id");
-  const deleted = handle.$with("deleted").as(remove(binding, handle, isDeleted));
-  const updated = handle.$with("updated").as(update(binding, handle, spec, sql`not held.deletes`));
+  const deleted = handle.$with("deleted").as(remove(binding, handle, isHeld(binding, spec, sql`where deletes`)));
+  const updated = handle.$with("updated").as(update(binding, handle, spec, releasesHash, sql`not held.deletes`));
   const applied = sql`(select id from deleted union all select id from updated) as applied`;
   return statement(handle.with(rows, deleted, updated).select({ id }).from(applied));
 }
 
-/** What `documentOf` says, unpacked. */
-function ending(): SQL {
-  return sql`
-      docs.doc ->> 'status' as status, (docs.doc ->> 'attempt')::int as attempt,
-      docs.doc -> 'releasesHash' is not null as releases_hash,
-      docs.doc -> 'payload' as payload, docs.doc -> 'output' as output,
-      case when docs.doc -> 'failure' is not null
-        then (docs.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) end as failure,
-      ${statementTime()} as at,
-      ${statementTime()} + (docs.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at,
-      docs.doc -> 'deletes' is not null as deletes`;
+function complete(binding: Binding, handle: Pick<DrizzleDb, "update">, spec: Spec, releasesHash: boolean) {
+  return handle
+    .update(binding.tasks)
+    .set({
+      status: sql`'completed'`,
+      ...(releasesHash && { hashHeld: sql`false` }),
+      output: sql`null`,
+      finishedAt: statementTime(),
+      ...noClaim,
+    })
+    .where(isHeld(binding, spec))
+    .returning({ id: binding.tasks.id });
 }
 
-function update(binding: Binding, handle: Pick<DrizzleDb, "update">, spec: Spec, condition?: SQL) {
+/** What `documentOf` says, unpacked. */
+function ending(deletes: boolean): SQL {
+  return sql`
+      coalesce(given.doc ->> 'status', 'completed') as status, (given.doc ->> 'attempt')::int as attempt,
+      given.doc -> 'payload' as payload, given.doc -> 'output' as output,
+      case when given.doc -> 'failure' is not null
+        then (given.doc -> 'failure') || jsonb_build_object('at', ${isoText(statementTime())}) end as failure,
+      ${statementTime()} as at,
+      ${statementTime()} + (given.doc ->> 'delay')::float8 * interval '1 millisecond' as run_at
+      ${deletes ? sql`, given.doc -> 'deletes' is not null as deletes` : sql``}`;
+}
+
+/** @param releasesHash of one spec, all that end give up their hash or none does */
+function update(
+  binding: Binding,
+  handle: Pick<DrizzleDb, "update">,
+  spec: Spec,
+  releasesHash: boolean,
+  condition?: SQL,
+) {
   const { tasks } = binding;
   return handle
     .update(tasks)
     .set({
       status: sql`held.status`,
-      attempt: sql`held.attempt`,
+      attempt: sql`coalesce(held.attempt, ${tasks.attempt})`,
       runAt: sql`coalesce(held.run_at, ${tasks.runAt})`,
-      hashHeld: sql`${tasks.hashHeld} and not held.releases_hash`,
+      ...(releasesHash && { hashHeld: sql`${tasks.hashHeld} and held.status = 'pending'` }),
       payload: sql`coalesce(held.payload, ${tasks.payload})`,
-      output: sql`case when held.output is null then ${tasks.output} else nullif(held.output, 'null') end`,
+      output: sql`case when held.failure is null then held.output else ${tasks.output} end`,
       errors: withFailure(binding, sql`held.failure`),
       finishedAt: sql`case when held.status <> 'pending' then held.at end`,
       ...noClaim,

@@ -3,41 +3,56 @@ import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { type Claim, checkToken } from "./claimed.ts";
-import { documents } from "./documents.ts";
+import { lines } from "./documents.ts";
 import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
-
-/** The identity of a claim, as members of its document. */
-export function fence({ id, token, claims }: Claim): string {
-  return `"id":${id},"token":${JSON.stringify(token)},"claims":${claims}`;
-}
 
 /**
  * Those of the tasks whose claim still stands, locked. The fence is the id, the token and the number of claims; a status
  * beside it would let the planner take the partial lease index, which fills with dead entries. Rows that another
  * transaction holds are skipped, so that no statement over many rows ever waits; `wait` is for a single task.
  *
- * `jsonb_typeof` lets the planner expect a few rows where it would expect all of them, and so look each id up by primary
- * key whatever the statistics say; with hundreds it reads a table of some ten thousand rows from end to end.
- *
- * @param text `documentsOf` objects whose members begin with `fence`; `docs.doc` in `columns`
+ * @param documents one for each claim, as `given.doc` for `columns`; null where there is nothing to say
+ * @param columns what else to select of each, for example `given.doc ->> 'status' as status`
  * @param lock "update" for rows that are to be deleted: what refers to them is waited for, or skipped
- * @param columns what else to select of each, for example `docs.doc ->> 'status' as status`
  */
 export function held(
   { tasks }: Binding,
   handle: DrizzleDb,
   spec: Spec,
-  text: string,
-  { columns, lock = "no key update", wait = false }: { columns?: SQL | undefined; lock?: string; wait?: boolean } = {},
+  claims: readonly Claim[],
+  {
+    documents,
+    columns,
+    lock = "no key update",
+    wait = false,
+  }: {
+    documents?: readonly (string | null)[] | undefined;
+    columns?: SQL | undefined;
+    lock?: string;
+    wait?: boolean;
+  } = {},
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
-    from ${documents(text)}
-    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = (docs.doc ->> 'id')::bigint
-      and ${tasks.claimToken} = (docs.doc ->> 'token')::uuid and ${tasks.claims} = (docs.doc ->> 'claims')::int
-    where jsonb_typeof(docs.doc) = 'object'
+    from ${given(claims, documents)}
+    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = given.id
+      and ${tasks.claimToken} = given.token and ${tasks.claims} = given.claims
     for ${sql.raw(lock)} of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
+}
+
+/**
+ * Claims and their documents as rows. Each list is one parameter, of text, which binds the same on every driver. As
+ * sub-selects the planner does not see how long they are, expects a few rows, and looks each up by primary key whatever the
+ * statistics say; with hundreds it reads a table of some ten thousand rows from end to end.
+ */
+function given(claims: readonly Claim[], documents: readonly (string | null)[] | undefined): SQL {
+  const ids = sql`(select ${`{${claims.map(({ id }) => id)}}`}::text::bigint[])`;
+  const tokens = sql`(select ${`{${claims.map(({ token }) => token)}}`}::text::uuid[])`;
+  const counts = sql`(select ${`{${claims.map(({ claims }) => claims)}}`}::text::int[])`;
+  if (!documents) return sql`unnest(${ids}, ${tokens}, ${counts}) as given(id, token, claims)`;
+  return sql`(select id, token, claims, line::jsonb as doc
+    from unnest(${ids}, ${tokens}, ${counts}, (select ${lines(documents)})) as listed(id, token, claims, line) offset 0) as given`;
 }
 
 /**

@@ -2,8 +2,7 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
 import { statementTime } from "./clock.ts";
-import { documentsOf } from "./documents.ts";
-import { checkClaims, fence, held, isHeld } from "./held.ts";
+import { checkClaims, held, isHeld } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** Writes down that the handlers begin: `reap` charges a task with an earlier failure only if it did. */
@@ -17,7 +16,7 @@ export function markStarted(
   const list = checkClaims("markStarted", "tasks", spec, claims);
   const handle = primary("markStarted", db);
 
-  const rows = held(binding, handle, spec, documentsOf(list.map((claim) => `{${fence(claim)}}`)));
+  const rows = held(binding, handle, spec, list);
 
   return statement(
     handle

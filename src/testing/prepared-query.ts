@@ -8,12 +8,15 @@ interface Inside {
   _runExclusiveQuery?<T>(run: () => Promise<T>): Promise<T>;
 }
 
+/** Postgres keeps each for as long as the connection lasts. */
+const most = 500;
+
 /** A plan whose result has changed, and a statement that was discarded. */
 const outdated = new Set(["0A000", "26000"]);
 
 /**
  * `client.query`, with statements that are prepared once: a test sends few texts, each many times, and to parse and plan one
- * takes PGlite longer than to run it. What is seen for the first time, or inside a transaction, goes the usual way.
+ * takes PGlite longer than to run it. What is sent inside a transaction goes the usual way.
  */
 export async function preparedQuery(client: PGlite): Promise<Query> {
   const { parse, protocol } = await import("@electric-sql/pglite");
@@ -21,8 +24,9 @@ export async function preparedQuery(client: PGlite): Promise<Query> {
   const plain: Query = (text, params, options) => client.query(text, params as any[], options);
   if (!_runExclusiveTransaction || !_runExclusiveQuery || !parse || !protocol) return plain;
 
+  // Else the first five runs of a statement are planned one by one.
+  await client.exec("set plan_cache_mode = force_generic_plan");
   let count = 0;
-  const seen = new Set<string>();
   const prepared = new Map<string, { name: string; types: number[] }>();
   const send = async (...messages: Uint8Array[]) => (await client.execProtocol(concat(messages))).messages;
   const { serialize } = protocol;
@@ -40,10 +44,8 @@ export async function preparedQuery(client: PGlite): Promise<Query> {
   };
 
   return async (text, params = [], options) => {
-    if (!seen.has(text) || options?.serializers || options?.paramTypes || options?.blob) {
-      seen.add(text);
-      return plain(text, params, options);
-    }
+    const isKnown = prepared.has(text) || prepared.size < most;
+    if (!isKnown || options?.serializers || options?.paramTypes || options?.blob) return plain(text, params, options);
     try {
       return (await _runExclusiveTransaction.call(client, () =>
         _runExclusiveQuery.call(client, async () => {
@@ -58,7 +60,10 @@ export async function preparedQuery(client: PGlite): Promise<Query> {
             serialize.execute({}),
             serialize.sync(),
           );
-          return parse.parseResults(messages, client.parsers, options)[0] as Results;
+          // Given in `options`, they would be copied for each statement, all of a hundred.
+          const parsers = Object.assign(Object.create(client.parsers), options?.parsers);
+          const { parsers: _, ...rest } = options ?? {};
+          return parse.parseResults(messages, parsers, rest)[0] as Results;
         }),
       )) as Results;
     } catch (error) {

@@ -34,7 +34,7 @@ describe("createTestDatabase", () => {
       ["alter database postgres set work_mem = '5MB'", "select 1 from pg_db_role_setting"],
       ["create publication p", "select 1 from pg_publication"],
       ["listen pgqueue", "select 1 from pg_listening_channels()"],
-      ["prepare p as select 1", "select 1 from pg_prepared_statements"],
+      ["prepare p as select 1", "select 1 from pg_prepared_statements where name = 'p'"],
       ["create temp table t (id int)", "select 1 from pg_class where relname = 't'"],
       ["begin; create table open_one (id int)", "select 1 from pg_class where relname = 'open_one'"],
     ];
