@@ -14,7 +14,7 @@ describe.each(majors)("on drizzle %s", (major) => {
   });
 });
 
-// The fastest of many: the first ones compile Postgres, and others may have work for the machine too.
+// The fastest of up to sixty: the first ones compile Postgres, and others may have work for the machine too.
 const month = `
 import assert from "node:assert/strict";
 import { createPgqueue, createWorker, defineJob, defineTicker } from "pgqueue";
@@ -42,13 +42,13 @@ async function aTest(db) {
   await expectEnqueued(db, daily, { payload: { page: 32 } });
 }
 
-const took = [];
-for (let i = 0; i < 15; i++) {
+let fastest = Infinity;
+for (let i = 0; i < 60 && fastest >= 200; i++) {
   const { db, close } = await createTestDatabase({ schema: { tasks, queues } });
   const begin = performance.now();
   await aTest(db);
-  took.push(performance.now() - begin);
+  fastest = Math.min(fastest, performance.now() - begin);
   await close();
 }
-console.log(Math.min(...took));
+console.log(fastest);
 `;
