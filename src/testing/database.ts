@@ -109,8 +109,19 @@ async function generate(schema: Record<string, unknown>): Promise<string[]> {
 
 /** The same functions, wherever the major of drizzle-kit that is installed has them. */
 async function loadDrizzleKit(): Promise<typeof import("drizzle-kit/api")> {
-  const first: string = "drizzle-kit/api-postgres";
-  return import(first).catch(() => import("drizzle-kit/api"));
+  const since10: string = "drizzle-kit/api-postgres";
+  const errors: unknown[] = [];
+  for (const load of [() => import(since10), () => import("drizzle-kit/api")]) {
+    try {
+      return await load();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  throw new AggregateError(
+    errors,
+    "createTestDatabase could not load drizzle-kit; `npm install --save-dev drizzle-kit`?",
+  );
 }
 
 const undefinedSchema = "3F000";

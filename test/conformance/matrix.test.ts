@@ -3,7 +3,7 @@ import { whyMissing } from "../postgres/binaries.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { PgBouncer } from "../postgres/pgbouncer.ts";
 import { PostgresServer } from "../postgres/server.ts";
-import { type Cell, cellName, cells } from "./cell.ts";
+import { type Cell, cellName, cells, postgresMajor } from "./cell.ts";
 import { Lanes } from "./lanes.ts";
 import { removeProjects, runCell } from "./run-cell.ts";
 import { cases } from "./suite/cases.ts";
@@ -16,9 +16,9 @@ const begin = performance.now();
 const pgbouncer = await PgBouncer.find();
 const noPgbouncer = "no program pgbouncer on this machine";
 /** Why a cell cannot run on this machine. */
-const reasonOf = ({ mode, postgres, driver }: Cell): string | undefined => {
+const reasonOf = ({ mode, server, driver }: Cell): string | undefined => {
   if (mode === "pooled" && pgbouncer === undefined) return noPgbouncer;
-  return driver === "pglite" ? undefined : whyMissing(postgres);
+  return driver === "pglite" ? undefined : whyMissing(postgresMajor[server]);
 };
 
 let oldest: PostgresServer | undefined;
@@ -30,7 +30,8 @@ const lanes = new Lanes(
 );
 
 beforeAll(async () => {
-  if (!whyMissing("13")) oldest = await PostgresServer.create({ major: "13" });
+  const major = postgresMajor.oldest;
+  if (!whyMissing(major)) oldest = await PostgresServer.create({ major });
   if (pgbouncer) pooler = await PgBouncer.start(pgbouncer, inject("postgresUrl"));
 });
 
@@ -47,7 +48,7 @@ afterAll(async () => {
 });
 
 async function run(cell: Cell): Promise<Report[]> {
-  const server = cell.postgres === "13" && oldest ? oldest.url : inject("postgresUrl");
+  const server = cell.server === "oldest" && oldest ? oldest.url : inject("postgresUrl");
   const database = await createDatabase({ server });
   try {
     if (cell.mode === "prepared") {

@@ -12,10 +12,10 @@ const projects = new Map<Major, Promise<Project>>();
  *
  * @param part only the cases with this in their names
  */
-export async function runCell({ drizzle, driver, mode, postgres }: Cell, url: string, part = ""): Promise<Report[]> {
+export async function runCell({ drizzle, driver, mode, server }: Cell, url: string, part = ""): Promise<Report[]> {
   const project = await projectOn(drizzle);
   const program = driver === "bun-sql" ? await bun() : process.execPath;
-  const env: Record<string, string> = driver === "pglite" && postgres === "13" ? { PGLITE_MODULE: "pglite-0.3" } : {};
+  const env: Record<string, string> = driver === "pglite" && server === "oldest" ? { PGLITE_MODULE: "pglite-0.3" } : {};
   const options: RunOptions = { cwd: project.folder, env, timeout: 150_000 };
   const { code, stdout, stderr } = await run(program, ["built/main.js", driver, mode, url, part], options);
   const reports = readReports(stdout);

@@ -1,20 +1,23 @@
 import { majors } from "../projects/project.ts";
-import { type Cell, majorsOf, rowName, rows } from "./cell.ts";
+import { type Cell, majorsOf, postgresMajor, rowName, rows } from "./cell.ts";
 import type { Report } from "./suite/report.ts";
 
-const columns = majors.flatMap((drizzle) => (["13", "18"] as const).map((postgres) => ({ drizzle, postgres })));
+const columns = majors.flatMap((drizzle) => (["oldest", "newest"] as const).map((server) => ({ drizzle, server })));
 
-const footnote = `–: PgBouncer, and generic plans, are checked with one major in front of the newest server. PGlite is a Postgres itself: its oldest version
-that is supported, 0.3, is Postgres 17.
+const footnote = `–: PgBouncer, and generic plans, are checked with one major in front of the newest server. PGlite is a Postgres itself: below 13
+stands its oldest version that is supported, 0.3, which is Postgres 17, and below 18 the newest.
 Cases that a driver has no part in are left out of the counts: LISTEN on Bun, other connections on PGlite, and so on.`;
 
 /** The matrix, as text for a log. */
 export function matrixTable(endOf: (cell: Cell) => readonly Report[] | string | undefined): string {
-  const head = ["driver", ...columns.map(({ drizzle, postgres }) => `drizzle ${drizzle}, Postgres ${postgres}`)];
+  const head = [
+    "driver",
+    ...columns.map(({ drizzle, server }) => `drizzle ${drizzle}, Postgres ${postgresMajor[server]}`),
+  ];
   const lines = rows.map((row) => [
     rowName(row),
     ...columns.map((column) => {
-      if (!row.postgres.includes(column.postgres) || !majorsOf(row).includes(column.drizzle)) return "–";
+      if (!row.servers.includes(column.server) || !majorsOf(row).includes(column.drizzle)) return "–";
       return summary(endOf({ ...row, ...column }));
     }),
   ]);
