@@ -3,11 +3,12 @@ import * as v from "valibot";
 import { checkOptions, integerOption, nameOption } from "../tasks/options.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
+import { builtOnce } from "./built-once.ts";
 import { type Claimed, type ClaimToken, checkToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
-import { levelsAfter, type Mark, marksOption } from "./mark.ts";
+import { levelsAfter, type Mark, marksOption, placesOf } from "./mark.ts";
 import { checkSpec, ofSpec } from "./of-spec.ts";
-import { type Db, primary, type Statement, statement } from "./statement.ts";
+import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 import { ownColumns } from "./task.ts";
 
 export interface ClaimOptions {
@@ -44,6 +45,22 @@ const claimOptions = v.strictObject({
   after: v.optional(marksOption),
 });
 
+export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOptions): Statement<Claimed> {
+  checkSpec("claim", spec);
+  checkOptions("claim", claimOptions, options);
+  if (options.token !== undefined) checkToken("claim.token", options.token);
+  const { limit, workerId = null, token = newClaimToken, started = true, crashed = true, after: marks = [] } = options;
+  const { where } = options;
+  const handle = primary("claim", db);
+  const shape = where ? null : `claim ${started} ${crashed}`;
+  const values = { limit, workerId, token, ...placesOf(marks) };
+  return statement(
+    builtOnce({ binding, handle, spec, shape }, values, (parameters) =>
+      claiming(binding, handle, spec, parameters, { where, started, crashed }),
+    ),
+  );
+}
+
 /**
  * In steps, so that each can grow by itself: the gate says how much room there is, picked locks the tasks, the update
  * claims them. The lateral join over levels reads in claim order without a sort, stops when it has enough, and locks only
@@ -51,20 +68,20 @@ const claimOptions = v.strictObject({
  * expression too: of a limit that it knows Postgres may think that so few tasks are due anyhow, and sort them all. By
  * `id = any(array(…))` the update takes the primary key; joined, it took a sequential scan at 10,000 rows.
  */
-export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOptions): Statement<Claimed> {
-  checkSpec("claim", spec);
-  checkOptions("claim", claimOptions, options);
-  if (options.token !== undefined) checkToken("claim.token", options.token);
+function claiming(
+  binding: Binding,
+  handle: DrizzleDb,
+  spec: Spec,
+  { limit, workerId, token, runAts, ids }: Record<"limit" | "workerId" | "token" | "runAts" | "ids", SQL>,
+  { where, started, crashed }: Pick<ClaimOptions, "where" | "started" | "crashed">,
+) {
   const { tasks, queues, extra } = binding;
-  const { limit, workerId = null, where, token, started = true, crashed = true, after: marks = [] } = options;
-  const handle = primary("claim", db);
-
   const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
     select case when exists (
       select 1 from ${queues} where ${queues.queue} = ${spec.queue} and ${queues.pausedAt} is not null
     ) then 0 else ${limit}::int end as room`);
   const picked = handle.$with("picked", { id: sql<number>`id` }).as(sql`
-    select due.id from ${levelsAfter(marks)}
+    select due.id from ${levelsAfter(runAts, ids)}
     cross join lateral (
       select ${tasks.id} from ${tasks}
       where ${ofSpec(binding, spec)} and ${tasks.status} = 'pending' and ${tasks.priority} = levels.level
@@ -76,39 +93,37 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
     ) as due
     limit (select room from gate)`);
 
-  return statement(
-    handle
-      .with(gate, picked)
-      .update(tasks)
-      .set({
-        status: sql`'running'`,
-        attempt: sql`${tasks.attempt} + 1`,
-        claims: sql`${tasks.claims} + 1`,
-        claimToken: sql`${token ?? freshToken()}::uuid`,
-        claimedBy: workerId,
-        claimedAt: statementTime(),
-        leaseUntil: after(spec.leaseDuration),
-        startedAt: started ? statementTime() : sql`null`,
-      })
-      .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
-      .returning({
-        id: tasks.id,
-        queue: tasks.queue,
-        key: tasks.key,
-        attempt: tasks.attempt,
-        maxRetries: tasks.maxRetries,
-        priority: tasks.priority,
-        runAt: tasks.runAt,
-        exactRunAt: sql<string>`${tasks.runAt}::text`.as("exact_run_at"),
-        createdAt: tasks.createdAt,
-        meta: tasks.meta,
-        payload: tasks.payload,
-        token: tasks.claimToken,
-        claims: tasks.claims,
-        crashed: lastTryWasReaped(binding, 2).as("crashed"),
-        columns: ownColumns(extra),
-      }),
-  );
+  return handle
+    .with(gate, picked)
+    .update(tasks)
+    .set({
+      status: sql`'running'`,
+      attempt: sql`${tasks.attempt} + 1`,
+      claims: sql`${tasks.claims} + 1`,
+      claimToken: sql`${token}::uuid`,
+      claimedBy: sql`${workerId}::text`,
+      claimedAt: statementTime(),
+      leaseUntil: after(spec.leaseDuration),
+      startedAt: started ? statementTime() : sql`null`,
+    })
+    .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(select id from picked))`)
+    .returning({
+      id: tasks.id,
+      queue: tasks.queue,
+      key: tasks.key,
+      attempt: tasks.attempt,
+      maxRetries: tasks.maxRetries,
+      priority: tasks.priority,
+      runAt: tasks.runAt,
+      exactRunAt: sql<string>`${tasks.runAt}::text`.as("exact_run_at"),
+      createdAt: tasks.createdAt,
+      meta: tasks.meta,
+      payload: tasks.payload,
+      token: tasks.claimToken,
+      claims: tasks.claims,
+      crashed: lastTryWasReaped(binding, 2).as("crashed"),
+      columns: ownColumns(extra),
+    });
 }
 
 /**
@@ -120,9 +135,4 @@ export function claim(binding: Binding, db: Db, spec: Spec, options: ClaimOption
 function lastTryWasReaped({ tasks }: Binding, tries: 1 | 2): SQL<boolean> {
   return sql<boolean>`coalesce(${tasks.attempt} >= ${sql.raw(String(tries))}
     and ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
-}
-
-/** Drizzle evaluates a parameter's encoder at each await, so a builder awaited twice hands out two tokens. */
-function freshToken() {
-  return sql.param("", { mapToDriverValue: newClaimToken });
 }

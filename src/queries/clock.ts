@@ -7,6 +7,11 @@ export function setTimeSource(source: () => Date | undefined): void {
   momentInTest = source;
 }
 
+/** Whether tests say what time it is, just now. */
+export function isTimeGiven(): boolean {
+  return momentInTest() !== undefined;
+}
+
 /**
  * The only clock, at the moment of the statement. Never `now()`: inside a transaction that is its start, so that a lease
  * given there is born expired and a delay is short.

@@ -4,7 +4,7 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
 import { after } from "./clock.ts";
-import { checkClaims, held, isHeld } from "./held.ts";
+import { checkClaims, held, isHeld, partsOf } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** Moves the end of the lease to `duration` from now, or leaves it where it is later. */
@@ -20,7 +20,7 @@ export function extendLease(
   const until = after(milliseconds("extendLease.duration", duration ?? spec.leaseDuration, 1));
   const handle = primary("extendLease", db);
 
-  const rows = held(binding, handle, spec, list);
+  const rows = held(binding, handle, spec, partsOf(list));
 
   return statement(
     handle

@@ -1,10 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
+import { builtOnce } from "./built-once.ts";
 import { isoText, statementTime } from "./clock.ts";
-import { documentOf, endsOf, type Outcome } from "./ends.ts";
+import { linesOf } from "./documents.ts";
+import { documentOf, type End, endsOf, type Outcome } from "./ends.ts";
 import { withFailure } from "./failures.ts";
-import { held, isHeld } from "./held.ts";
+import { held, isHeld, type Parts, partsOf } from "./held.ts";
 import { noClaim } from "./no-claim.ts";
 import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 
@@ -22,33 +24,52 @@ export function finalize(
 ): Statement<{ id: number }> {
   const ends = endsOf(spec, outcomes);
   const handle = primary("finalize", db);
-  const claims = ends.map(({ outcome }) => outcome.task);
-  const deletes = ends.some(({ next }) => next.isDeleted);
-  if (deletes && ends.every(({ next }) => next.isDeleted)) {
-    const rows = held(binding, handle, spec, claims, { lock: "update", wait });
-    return statement(remove(binding, handle.with(rows), isHeld(binding, spec)));
-  }
-
   const documents = ends.map((end) => documentOf(spec, end));
-  const releasesHash = ends.some(({ next }) => next.releasesHash);
-  if (documents.every((document) => document === null)) {
-    const rows = held(binding, handle, spec, claims, { wait });
-    return statement(complete(binding, handle.with(rows), spec, releasesHash));
-  }
+  const form = { kind: kindOf(ends, documents), wait, releasesHash: ends.some(({ next }) => next.releasesHash) };
+  const parts = partsOf(ends.map(({ outcome }) => outcome.task));
+  const values = hasDocuments(form) ? { ...parts, documents: linesOf(documents) } : parts;
+  const shape = `finalize ${Object.values(form)}`;
+  return statement(
+    builtOnce({ binding, handle, spec, shape }, values, (parameters) =>
+      finalizing(binding, handle, spec, form, parameters),
+    ),
+  );
+}
 
-  const rows = held(binding, handle, spec, claims, {
-    documents,
-    columns: ending(deletes),
+interface Form {
+  readonly kind: "complete" | "update" | "delete" | "update and delete";
+  readonly wait: boolean;
+  /** Of one spec, all that end give up their hash or none does. */
+  readonly releasesHash: boolean;
+}
+
+function kindOf(ends: readonly End[], documents: readonly (string | null)[]): Form["kind"] {
+  if (documents.every((document) => document === null)) return "complete";
+  if (ends.every(({ next }) => next.isDeleted)) return "delete";
+  return ends.some(({ next }) => next.isDeleted) ? "update and delete" : "update";
+}
+
+function hasDocuments({ kind }: Form): boolean {
+  return kind === "update" || kind === "update and delete";
+}
+
+function finalizing(binding: Binding, handle: DrizzleDb, spec: Spec, form: Form, parts: Parts) {
+  const { kind, wait, releasesHash } = form;
+  const deletes = kind.endsWith("delete");
+  const rows = held(binding, handle, spec, parts, {
+    columns: hasDocuments(form) ? ending(deletes) : undefined,
     lock: deletes ? "update" : "no key update",
     wait,
   });
-  if (!deletes) return statement(update(binding, handle.with(rows), spec, releasesHash));
+  if (kind === "complete") return complete(binding, handle.with(rows), spec, releasesHash);
+  if (kind === "update") return update(binding, handle.with(rows), spec, releasesHash);
+  if (kind === "delete") return remove(binding, handle.with(rows), isHeld(binding, spec));
 
   const id = sql`id`.mapWith(Number).as("id");
   const deleted = handle.$with("deleted").as(remove(binding, handle, isHeld(binding, spec, sql`where deletes`)));
   const updated = handle.$with("updated").as(update(binding, handle, spec, releasesHash, sql`not held.deletes`));
   const applied = sql`(select id from deleted union all select id from updated) as applied`;
-  return statement(handle.with(rows, deleted, updated).select({ id }).from(applied));
+  return handle.with(rows, deleted, updated).select({ id }).from(applied);
 }
 
 function complete(binding: Binding, handle: Pick<DrizzleDb, "update">, spec: Spec, releasesHash: boolean) {
@@ -77,7 +98,6 @@ function ending(deletes: boolean): SQL {
       ${deletes ? sql`, given.doc -> 'deletes' is not null as deletes` : sql``}`;
 }
 
-/** @param releasesHash of one spec, all that end give up their hash or none does */
 function update(
   binding: Binding,
   handle: Pick<DrizzleDb, "update">,

@@ -3,16 +3,27 @@ import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { type Claim, checkToken } from "./claimed.ts";
-import { lines } from "./documents.ts";
+import { fromLines } from "./documents.ts";
 import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
+
+/** Claims as parameters: a list of each part, as text, which binds the same on every driver. */
+export function partsOf(claims: readonly Claim[]): Readonly<Record<"ids" | "tokens" | "counts", string>> {
+  return {
+    ids: `{${claims.map(({ id }) => id)}}`,
+    tokens: `{${claims.map(({ token }) => token)}}`,
+    counts: `{${claims.map(({ claims }) => claims)}}`,
+  };
+}
+
+export type Parts = Readonly<Record<"ids" | "tokens" | "counts", SQL | string>> & { readonly documents?: SQL };
 
 /**
  * Those of the tasks whose claim still stands, locked. The fence is the id, the token and the number of claims; a status
  * beside it would let the planner take the partial lease index, which fills with dead entries. Rows that another
  * transaction holds are skipped, so that no statement over many rows ever waits; `wait` is for a single task.
  *
- * @param documents one for each claim, as `given.doc` for `columns`; null where there is nothing to say
+ * @param parts what `partsOf` says; and the lines of a document for each, which is `given.doc` in `columns`
  * @param columns what else to select of each, for example `given.doc ->> 'status' as status`
  * @param lock "update" for rows that are to be deleted: what refers to them is waited for, or skipped
  */
@@ -20,39 +31,26 @@ export function held(
   { tasks }: Binding,
   handle: DrizzleDb,
   spec: Spec,
-  claims: readonly Claim[],
-  {
-    documents,
-    columns,
-    lock = "no key update",
-    wait = false,
-  }: {
-    documents?: readonly (string | null)[] | undefined;
-    columns?: SQL | undefined;
-    lock?: string;
-    wait?: boolean;
-  } = {},
+  parts: Parts,
+  { columns, lock = "no key update", wait = false }: { columns?: SQL | undefined; lock?: string; wait?: boolean } = {},
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
-    from ${given(claims, documents)}
+    from ${given(parts)}
     join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = given.id
       and ${tasks.claimToken} = given.token and ${tasks.claims} = given.claims
     for ${sql.raw(lock)} of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
 }
 
 /**
- * Claims and their documents as rows. Each list is one parameter, of text, which binds the same on every driver. As
- * sub-selects the planner does not see how long they are, expects a few rows, and looks each up by primary key whatever the
- * statistics say; with hundreds it reads a table of some ten thousand rows from end to end.
+ * As rows. From sub-selects the planner does not see how many there are, expects a few, and looks each up by primary key
+ * whatever the statistics say; for hundreds it reads a table of some ten thousand rows from end to end.
  */
-function given(claims: readonly Claim[], documents: readonly (string | null)[] | undefined): SQL {
-  const ids = sql`(select ${`{${claims.map(({ id }) => id)}}`}::text::bigint[])`;
-  const tokens = sql`(select ${`{${claims.map(({ token }) => token)}}`}::text::uuid[])`;
-  const counts = sql`(select ${`{${claims.map(({ claims }) => claims)}}`}::text::int[])`;
-  if (!documents) return sql`unnest(${ids}, ${tokens}, ${counts}) as given(id, token, claims)`;
+function given({ ids, tokens, counts, documents }: Parts): SQL {
+  const parts = sql`(select ${ids}::text::bigint[]), (select ${tokens}::text::uuid[]), (select ${counts}::text::int[])`;
+  if (!documents) return sql`unnest(${parts}) as given(id, token, claims)`;
   return sql`(select id, token, claims, line::jsonb as doc
-    from unnest(${ids}, ${tokens}, ${counts}, (select ${lines(documents)})) as listed(id, token, claims, line) offset 0) as given`;
+    from unnest(${parts}, (select ${fromLines(documents)})) as listed(id, token, claims, line) offset 0) as given`;
 }
 
 /**

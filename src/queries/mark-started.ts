@@ -2,7 +2,7 @@ import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
 import { statementTime } from "./clock.ts";
-import { checkClaims, held, isHeld } from "./held.ts";
+import { checkClaims, held, isHeld, partsOf } from "./held.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 /** Writes down that the handlers begin: `reap` charges a task with an earlier failure only if it did. */
@@ -16,7 +16,7 @@ export function markStarted(
   const list = checkClaims("markStarted", "tasks", spec, claims);
   const handle = primary("markStarted", db);
 
-  const rows = held(binding, handle, spec, list);
+  const rows = held(binding, handle, spec, partsOf(list));
 
   return statement(
     handle

@@ -15,15 +15,19 @@ export const marksOption = v.array(
   v.object({ priority: integerOption(0, 9), exactRunAt, id: integerOption(1, Number.MAX_SAFE_INTEGER) }),
 );
 
-/** Levels of priority, lowest first, and the place in each after which to read: all of them where there is no mark. */
-export function levelsAfter(marks: readonly Mark[]): SQL {
+/** The place in each level of priority after which to read: all of it where there is no mark. */
+export function placesOf(marks: readonly Mark[]): { runAts: string; ids: string } {
   const runAts = Array<string>(10).fill("-infinity");
   const ids = Array<number>(10).fill(0);
   for (const { priority, exactRunAt, id } of marks) {
     runAts[priority] = exactRunAt;
     ids[priority] = id;
   }
-  const runAtsText = `{${runAts.map((runAt) => `"${runAt}"`).join(",")}}`;
-  return sql`unnest('{0,1,2,3,4,5,6,7,8,9}'::smallint[], ${runAtsText}::text::timestamptz[], ${`{${ids.join(",")}}`}::text::bigint[])
+  return { runAts: `{${runAts.map((runAt) => `"${runAt}"`)}}`, ids: `{${ids}}` };
+}
+
+/** Levels of priority, lowest first, with what `placesOf` says of each. */
+export function levelsAfter(runAts: SQL, ids: SQL): SQL {
+  return sql`unnest('{0,1,2,3,4,5,6,7,8,9}'::smallint[], ${runAts}::text::timestamptz[], ${ids}::text::bigint[])
     as levels(level, after_run_at, after_id)`;
 }

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
-import { checkClaims, held, isHeld } from "./held.ts";
+import { checkClaims, held, isHeld, partsOf } from "./held.ts";
 import { released } from "./no-claim.ts";
 import { announcement } from "./notify.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
@@ -18,7 +18,7 @@ export function release(
   const list = checkClaims("release", "tasks", spec, claims);
   const handle = primary("release", db);
 
-  const rows = held(binding, handle, spec, list);
+  const rows = held(binding, handle, spec, partsOf(list));
   const announced = announcement(
     handle,
     notifies.onUpdate,
