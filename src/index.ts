@@ -17,6 +17,7 @@ export type { Outcome } from "./queries/ends.ts";
 export type { Enqueued } from "./queries/enqueued.ts";
 export type { HeldTask, Holding } from "./queries/held-by.ts";
 export type { TaskFilter } from "./queries/list-tasks.ts";
+export type { Mark } from "./queries/mark.ts";
 export type {
   AnyQueues,
   AnyTasks,
@@ -45,6 +46,7 @@ export { defineJob, defineTicker, type JobOptions, type TickerOptions } from "./
 export type { Duration, TotalDuration } from "./tasks/duration.ts";
 export { parsePayload } from "./tasks/payload.ts";
 export { done, fail, type Result, retry, skip } from "./tasks/result.ts";
+export type { RetainOptions } from "./tasks/retention.ts";
 export type { Dedup, JobSpec, PayloadOf, Spec, TickerSpec } from "./tasks/spec.ts";
 export { createWorker } from "./worker/create.ts";
 export type { Activity, SettledEvent, WorkerEvent } from "./worker/event.ts";

@@ -6,8 +6,10 @@ import type { Binding } from "./binding.ts";
 import { builtOnce } from "./built-once.ts";
 import { type Claimed, type ClaimToken, checkToken, newClaimToken } from "./claimed.ts";
 import { after, statementTime } from "./clock.ts";
+import { conditionOption } from "./condition.ts";
 import { levelsAfter, type Mark, marksOption, placesOf } from "./mark.ts";
 import { checkSpec, ofSpec } from "./of-spec.ts";
+import { lastTryWasReaped } from "./reaped.ts";
 import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 import { ownColumns } from "./task.ts";
 
@@ -38,7 +40,7 @@ export interface ClaimOptions {
 const claimOptions = v.strictObject({
   limit: integerOption(1, 10_000),
   workerId: v.optional(nameOption),
-  where: v.optional(v.unknown()),
+  where: v.optional(conditionOption),
   token: v.optional(v.string()),
   started: v.optional(v.boolean()),
   crashed: v.optional(v.boolean()),
@@ -124,15 +126,4 @@ function claiming(
       crashed: lastTryWasReaped(binding, 2).as("crashed"),
       columns: ownColumns(extra),
     });
-}
-
-/**
- * Whether the try before was ended by `reap`. Only `reap` records the error without a stack; a handler that throws the
- * reason of its signal has one.
- *
- * @param tries how many are charged at least, if there was a try before
- */
-function lastTryWasReaped({ tasks }: Binding, tries: 1 | 2): SQL<boolean> {
-  return sql<boolean>`coalesce(${tasks.attempt} >= ${sql.raw(String(tries))}
-    and ${tasks.errors} -> 0 ->> 'name' = 'LeaseExpiredError' and ${tasks.errors} -> 0 -> 'stack' is null, false)`;
 }

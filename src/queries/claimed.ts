@@ -2,7 +2,7 @@ import { OptionsError } from "../errors.ts";
 
 declare const held: unique symbol;
 
-/** Proof of a claim; only `claim` gives one. */
+/** Proof of a claim: `claim` gives one, or takes one that `newClaimToken` made. */
 export type ClaimToken = string & { readonly [held]: true };
 
 /** A task that this process holds, as `claim` returns it. */

@@ -5,6 +5,7 @@ import { OptionsError } from "../errors.ts";
 /** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
 export function columnText(field: string, column: PgColumn, value: unknown): unknown {
   if (value === null) return null;
+  // The compiler checked the value where the column's type was known.
   const encoded = column.mapToDriverValue(value as never) as unknown;
   if (is(encoded, SQL)) throw new OptionsError(field, value, "a value that is not SQL; enqueue such tasks one by one");
   if (encoded instanceof Uint8Array) {

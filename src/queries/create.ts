@@ -49,7 +49,8 @@ const builders = {
   enable,
   enqueueFrom,
   extendLease,
-  finalize,
+  // Without the option that is for finalizeOrThrow.
+  finalize: (...[binding, db, spec, outcomes]: Parameters<typeof finalize>) => finalize(binding, db, spec, outcomes),
   getTask,
   listTasks,
   markStarted,
@@ -120,11 +121,12 @@ const latest = new Map<string, Pgqueue<any, any>>();
 /**
  * What statements are bound to.
  *
+ * @param call what an error names
  * @throws OptionsError when they are not what createPgqueue returned.
  */
-export function bindingOf(pgqueue: Pgqueue<any, any>): Binding {
+export function bindingOf(call: string, pgqueue: Pgqueue<any, any>): Binding {
   const binding = bindings.get(pgqueue);
-  if (!binding) throw new OptionsError("pgqueue", pgqueue, "what createPgqueue returned");
+  if (!binding) throw new OptionsError(`${call}.pgqueue`, pgqueue, "what createPgqueue returned");
   return binding;
 }
 

@@ -57,7 +57,7 @@ export function enqueueFrom(binding: Binding, db: Db, spec: JobSpec, select: unk
   return statement(
     insertTasks(binding, handle.with(...(ctes as [typeof items]), items, announced), item, {
       source: from,
-      unique: "hash",
+      unique: item.hash ? "hash" : "none",
     }).returning({ id: tasks.id }),
   );
 }

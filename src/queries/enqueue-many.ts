@@ -39,11 +39,14 @@ export async function enqueueMany(
   const rowOfHash = new Map<string, Row>();
   const rows: Row[] = [];
   const rowOfItem = items.map((item, i) => {
+    const call = `enqueueMany[${i}]`;
+    if (typeof item !== "object" || item === null) throw new OptionsError(call, item, "an object with a payload");
     const { payload, ...options } = item;
-    const task = newTask(`enqueueMany[${i}]`, spec, payload, Object.keys(options).length > 0 ? options : undefined);
+    const hasOptions = Object.keys(options).length > 0;
+    const task = newTask(call, spec, payload, hasOptions ? options : undefined, `${call}.`);
     const twin = task.hash === null ? undefined : rowOfHash.get(task.hash);
     if (twin) return twin;
-    const row = toRow(`enqueueMany[${i}]`, binding, task);
+    const row = toRow(call, binding, task);
     rows.push(row);
     if (row.hash !== null) rowOfHash.set(row.hash, row);
     return row;
@@ -72,7 +75,7 @@ export async function enqueueMany(
       answered.add(row);
       return enqueued;
     }
-    return row.hash === null ? enqueued : { ...enqueued, deduplicated: true };
+    return { ...enqueued, deduplicated: true };
   });
 }
 

@@ -58,12 +58,19 @@ const enqueueOptions = v.strictObject({
  * Checks a payload and the options of its task, before any SQL.
  *
  * @param call what the errors name, for example `enqueueMany[3]`
+ * @param root what those of the payload and of `meta` name before them, for example `enqueueMany[3].`
  */
-export function newTask(call: string, spec: JobSpec, payload: unknown, options?: BaseEnqueueOptions): NewTask {
+export function newTask(
+  call: string,
+  spec: JobSpec,
+  payload: unknown,
+  options?: BaseEnqueueOptions,
+  root = "",
+): NewTask {
   if (options !== undefined) checkOptions(call, enqueueOptions, options);
   const { runAt, delay, priority = 0, maxRetries = -1, meta, columns } = options ?? {};
   if (runAt && delay !== undefined) throw new OptionsError(`${call}.delay`, delay, "either runAt or delay, not both");
-  const { json, parsed } = encodePayload(spec, payload);
+  const { json, parsed } = encodePayload(spec, payload, `${root}payload`);
   const hash = options?.hash === undefined ? spec.hash?.(parsed) : options.hash;
   return {
     payload: json,
@@ -72,7 +79,7 @@ export function newTask(call: string, spec: JobSpec, payload: unknown, options?:
     delay: delay === undefined ? 0 : milliseconds(`${call}.delay`, delay),
     priority,
     maxRetries: maxRetries < 0 ? null : maxRetries,
-    meta: meta ? exactJson(meta, "meta") : null,
+    meta: meta ? exactJson(meta, `${root}meta`) : null,
     columns,
   };
 }

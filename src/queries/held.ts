@@ -32,7 +32,11 @@ export function held(
   handle: DrizzleDb,
   spec: Spec,
   parts: Parts,
-  { columns, lock = "no key update", wait = false }: { columns?: SQL | undefined; lock?: string; wait?: boolean } = {},
+  {
+    columns,
+    lock = "no key update",
+    wait = false,
+  }: { columns?: SQL | undefined; lock?: "update" | "no key update"; wait?: boolean } = {},
 ) {
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { type TaskKind, type TaskStatus, taskKinds, taskStatuses } from "../schema/columns.ts";
 import { checkOptions, integerOption } from "../tasks/options.ts";
 import type { Binding } from "./binding.ts";
+import { conditionOption } from "./condition.ts";
 import { type Queue, queueName } from "./queue-name.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
@@ -24,7 +25,7 @@ const filterOptions = v.strictObject({
   queue: v.optional(v.unknown()),
   status: v.optional(v.picklist(taskStatuses)),
   kind: v.optional(v.picklist(taskKinds)),
-  where: v.optional(v.unknown()),
+  where: v.optional(conditionOption),
   before: v.optional(integerOption(0, Number.MAX_SAFE_INTEGER)),
   limit: v.optional(integerOption(1, 10_000)),
 });

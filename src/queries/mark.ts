@@ -10,9 +10,17 @@ export interface Mark {
   readonly id: number;
 }
 
-const exactRunAt = v.pipe(v.string(), v.regex(/^[^"\\{}]{1,64}$/));
-export const marksOption = v.array(
-  v.object({ priority: integerOption(0, 9), exactRunAt, id: integerOption(1, Number.MAX_SAFE_INTEGER) }),
+// How it is written depends on the setting DateStyle.
+const exactRunAt = v.custom(
+  (value) => typeof value === "string" && /^(-?infinity|(?=.*\d)[^"\\{}]{1,64})$/.test(value),
+  "the exactRunAt of a claimed task",
+);
+export const marksOption = v.pipe(
+  v.array(v.object({ priority: integerOption(0, 9), exactRunAt, id: integerOption(1, Number.MAX_SAFE_INTEGER) })),
+  v.check(
+    (marks) => new Set(marks.map(({ priority }) => priority)).size === marks.length,
+    "at most one task of each priority",
+  ),
 );
 
 /** The place in each level of priority after which to read: all of it where there is no mark. */

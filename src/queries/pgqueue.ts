@@ -38,8 +38,9 @@ export interface Pgqueue<Select = {}, Insert = {}> extends Operations<Select> {
   ): Promise<Enqueued>;
 
   /**
-   * Inserts many tasks, all or none, and answers for each item in order. Items of one hash share one row. Over 5,000 rows
-   * or 8 MB it takes several statements, in a transaction.
+   * Inserts many tasks, all or none, and answers for each item in order. Items of one hash share one row. It is one
+   * statement where no item has a hash, all set the same columns, and there are at most 5,000 of at most 8 million
+   * characters; several in a transaction otherwise.
    *
    * @throws ConflictError when a hash is held by a row that this role cannot see.
    * @example

@@ -5,14 +5,15 @@ import { longestDuration } from "../tasks/duration.ts";
 import { checkOptions, integerOption } from "../tasks/options.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { isoText, statementTime } from "./clock.ts";
+import { statementTime } from "./clock.ts";
 import { withFailure } from "./failures.ts";
 import { noClaim } from "./no-claim.ts";
 import { checkSpec, ofSpec } from "./of-spec.ts";
+import { reapedFailure } from "./reaped.ts";
 import { type Db, primary, type Statement, statement } from "./statement.ts";
 
 export interface ReapOptions {
-  /** At most so many tasks. Default 100. */
+  /** At most so many tasks: 1 to 10,000. Default 100. */
   limit?: number | undefined;
 }
 
@@ -45,9 +46,7 @@ export function reap(
   const over = whenOver(spec);
   const spread = sql`(${tasks.id} + ${tasks.claims}) % 16 / 16.0 * ${Math.max(spec.retryDelay, 1_000)}::float8`;
   const backoff = sql`least(${tasks.attempt} * ${spec.retryDelay}::float8, ${longestDuration}::float8)`;
-  const failure = sql`case when not (${isUnstarted}) then jsonb_build_object(
-      'attempt', ${tasks.attempt}, 'at', ${isoText(sql`clock.at`)}, 'name', 'LeaseExpiredError',
-      'message', 'the lease ran out' || coalesce(' while ' || ${tasks.claimedBy} || ' held it', '')) end`;
+  const failure = sql`case when not (${isUnstarted}) then ${reapedFailure(binding, sql`clock.at`)} end`;
   const byVerdict = (unstarted: SQL, overValue: SQL, again: SQL) =>
     sql`case when ${isUnstarted} then ${unstarted} when ${isOver} then ${overValue} else ${again} end`;
 

@@ -146,6 +146,7 @@ function readTaskOptions<S extends StandardSchemaV1>(call: string, options: Task
   const leaseDuration = milliseconds(`${call}.leaseDuration`, options.leaseDuration ?? "5m");
   return {
     queue: options.queue,
+    // TypeScript does not see that a schema is one of its own input and output.
     schema: options.payload as StandardSchemaV1<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>>,
     encode: options.encode,
     pollInterval: milliseconds(`${call}.pollInterval`, options.pollInterval ?? "5s"),

@@ -35,7 +35,8 @@ function withoutParameters(thrown: unknown): unknown {
   return isQueryError(error) ? failedQuery : error;
 }
 
-function isQueryError(error: unknown): error is { readonly cause?: unknown } {
+/** Whether it is Drizzle's, whose message holds the statement's parameters. */
+export function isQueryError(error: unknown): error is { readonly cause?: unknown } {
   return typeof error === "object" && error !== null && "query" in error && "params" in error;
 }
 

@@ -7,6 +7,7 @@ import { type Claimed, newClaimToken } from "../queries/claimed.ts";
 import { bindingOf } from "../queries/create.ts";
 import { holderOf } from "../queries/holder.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
+import { type Queue, queueName } from "../queries/queue-name.ts";
 import { type Db, primary } from "../queries/statement.ts";
 import { qualifiedName, quotedName, tableName } from "../queries/table-name.ts";
 import { defineJob, defineTicker } from "../tasks/define.ts";
@@ -17,11 +18,11 @@ import { pgqueueOf } from "./pgqueue-of.ts";
 export interface AssertPlansOptions {
   /** Whose tables. Default: those that this database has; needed where it has several. */
   pgqueue?: Pgqueue<any, any> | undefined;
-  /** A queue that has tasks, if statistics should count. Default: one that has none. */
-  queue?: string | undefined;
+  /** A queue that has tasks, or a spec of them, if statistics should count. Default: one that has none. */
+  queue?: Queue | undefined;
 }
 
-const assertPlansOptions = v.strictObject({ pgqueue: v.optional(v.unknown()), queue: v.optional(v.string()) });
+const assertPlansOptions = v.strictObject({ pgqueue: v.optional(v.unknown()), queue: v.optional(v.unknown()) });
 
 /** Below so many rows a sequential scan may be the best plan, and the question is whether the index could be used. */
 const fewRows = 10_000;
@@ -42,14 +43,16 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
   checkOptions("assertPlans", assertPlansOptions, options);
   const handle = primary("assertPlans", db);
   const pgqueue = options.pgqueue ?? (await pgqueueOf("assertPlans", handle));
-  const binding = bindingOf(pgqueue);
+  const binding = bindingOf("assertPlans", pgqueue);
+  const queue = queueName("assertPlans", options.queue ?? "pgqueue-plans");
   const table = tableName(binding.tasks).name;
   const primaryKey = getTableConfig(binding.tasks as unknown as PgTable).primaryKeys[0]?.getName() ?? `${table}_pkey`;
   const faults = await handle.transaction(async (tx) => {
+    // To Drizzle 1.0 a transaction is no database by type.
     const run = (query: SQL) => (tx as unknown as Db).execute(query);
     if ((await countOf(run, binding)) < fewRows) await run(sql`set local enable_seqscan = off`);
     const found = new Set<string>();
-    for (const [name, statement, indexes] of hotStatements(tx as unknown as Db, pgqueue, options.queue)) {
+    for (const [name, statement, indexes] of hotStatements(tx as unknown as Db, pgqueue, binding, queue)) {
       const allowed = indexes.map((index) => (index === "pkey" ? primaryKey : `${table}_${index}`));
       const [row] = rowsOf(await run(sql`explain (format json) ${statement}`));
       for (const access of accessesTo(table, planOf(row))) {
@@ -75,7 +78,8 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
 function hotStatements(
   db: Db,
   pgqueue: Pgqueue<any, any>,
-  queue = "pgqueue-plans",
+  binding: Binding,
+  queue: string,
 ): readonly [name: string, statement: SQL, indexes: readonly string[]][] {
   const job = defineJob({ queue, payload: v.any() });
   const ticker = defineTicker({ queue, key: "plans", payload: v.any(), initialPayload: null, every: "1d" });
@@ -84,14 +88,19 @@ function hotStatements(
     ...({ queue, key: null, token, claims: 1, attempt: 1, maxRetries: null } as Claimed),
     id: i + 1,
   }));
-  const outcomes = tasks.map((task, i) => ({ task, result: i % 2 ? done() : retry("plans") }));
+  const unretained = defineJob({ queue, payload: v.any(), retain: { completed: 0 } });
+  const completed = tasks.map((task) => ({ task, result: done() }));
+  const ended = tasks.map((task, i) => ({ task, result: i % 2 ? done() : retry("plans") }));
   const purge = { queue, olderThan: "1d", limit: 1_000 } as const;
   const last = { priority: 0, exactRunAt: "2000-01-01 00:00:00+00", id: 1 };
   const builders: [string, { getSQL(): SQL }, string[]][] = [
     ["claim", pgqueue.claim(db, job, { limit: 100 }), ["claim", "pkey"]],
     ["claim after a task", pgqueue.claim(db, job, { limit: 100, after: [last] }), ["claim", "pkey"]],
     ["claim of a ticker", pgqueue.claim(db, ticker, { limit: 1 }), ["claim", "key", "pkey"]],
-    ["finalize", pgqueue.finalize(db, job, outcomes), ["pkey"]],
+    ["finalize of completions", pgqueue.finalize(db, job, completed), ["pkey"]],
+    ["finalize", pgqueue.finalize(db, job, ended), ["pkey"]],
+    ["finalize that deletes", pgqueue.finalize(db, unretained, completed), ["pkey"]],
+    ["finalize that deletes some", pgqueue.finalize(db, unretained, ended), ["pkey"]],
     ["release", pgqueue.release(db, job, tasks), ["pkey"]],
     ["extendLease", pgqueue.extendLease(db, job, tasks), ["pkey"]],
     ["markStarted", pgqueue.markStarted(db, job, tasks), ["pkey"]],
@@ -103,7 +112,7 @@ function hotStatements(
   ];
   return [
     ...builders.map(([name, builder, indexes]) => [name, builder.getSQL(), indexes] as const),
-    ["enqueue of a held hash", holderOf(bindingOf(pgqueue), queue, sql`${"plans"}::text`), ["hash"]],
+    ["enqueue of a held hash", holderOf(binding, queue, sql`${"plans"}::text`), ["hash"]],
   ] as [string, SQL, string[]][];
 }
 

@@ -173,8 +173,8 @@ function guarded(
     get(target, name) {
       const value = own[name] ?? Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
-      if (name === "listen" || name === "onNotification") isHeard = true;
       return (...args: unknown[]) => {
+        if (name === "listen" || name === "onNotification") isHeard = true;
         if (!isOpen) throw new Error("this test database was closed");
         const scope = transactions.getStore();
         if (scope?.client === client && !scope.isOver && waiting.has(name)) throw new ConflictError(selfWait);

@@ -141,7 +141,7 @@ interface DueEvent {
 
 /** Asks which of the worker's tasks is due next, or loses its lease, up to `until`; built once, since it is asked for each run. */
 function nextEventOf({ db, pgqueue, specs }: InsideOfWorker, until: Date) {
-  const binding = bindingOf(pgqueue);
+  const binding = bindingOf("drain", pgqueue);
   const { tasks, queues } = binding;
   const specOf = sql`case ${sql.join(
     specs.map((spec, i) => sql`when ${ofSpec(binding, spec)} then ${sql.raw(String(i))}`),

@@ -35,12 +35,13 @@ export async function enqueued<In>(
   checkSpec("enqueued", spec);
   checkOptions("enqueued", enqueuedOptions, options);
   const handle = primary("enqueued", db);
-  const binding = bindingOf(options.pgqueue ?? (await pgqueueOf("enqueued", handle)));
+  const binding = bindingOf("enqueued", options.pgqueue ?? (await pgqueueOf("enqueued", handle)));
   const rows = await handle
     .select(taskFields(binding))
     .from(binding.tasks)
     .where(ofSpec(binding, spec))
     .orderBy(asc(binding.tasks.id));
+  // As their schema checked them when they were enqueued.
   return rows as unknown as EnqueuedTask<In>[];
 }
 

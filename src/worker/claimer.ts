@@ -54,11 +54,6 @@ export class Claimer {
     this.#watermark.reset();
   }
 
-  async release(tasks: readonly Claimed[]): Promise<void> {
-    this.rescan();
-    if (tasks.length > 0) await this.#host.pgqueue.release(this.#host.db, this.#registration.spec, tasks);
-  }
-
   /**
    * Releases by token: at once before the next claim, and again at each round of the reaper until the lease is over, since
    * the server may have been still at work on the claim when the connection was cut.

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import * as v from "valibot";
 import { ConflictError, OptionsError } from "../errors.ts";
+import { checkSpec } from "../queries/of-spec.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
 import { type Db, primary } from "../queries/statement.ts";
 import { milliseconds } from "../tasks/duration.ts";
@@ -13,13 +14,12 @@ import type { Handler } from "./handler.ts";
 import type { Registration } from "./host.ts";
 import { firing } from "./pause.ts";
 import { failingLater, nextTurnOf } from "./turn.ts";
-
 import type { RunOptions, StopOptions, Worker, WorkerOptions } from "./worker.ts";
 
 /**
  * A worker on your tables. Several, in as many processes as you like, share the work.
  *
- * @throws OptionsError
+ * @throws OptionsError when an option is not what it should be: `db` no Drizzle database on Postgres, for example.
  * @example
  * const worker = createWorker({ db, pgqueue, concurrency: 20 });
  * worker.register(sendReceipt, async (job, { signal }) => {
@@ -28,6 +28,7 @@ import type { RunOptions, StopOptions, Worker, WorkerOptions } from "./worker.ts
  * await worker.run();
  */
 export function createWorker<Select = {}, Insert = {}>(options: WorkerOptions<Select, Insert>): Worker<Select, Insert> {
+  // What it knows of the user's columns is for the compiler alone.
   return new RegisteringWorker(options) as unknown as Worker<Select, Insert>;
 }
 
@@ -48,6 +49,7 @@ export interface InsideOfWorker {
  * @throws ConflictError when it was started or stopped.
  */
 export function insideOf(call: string, worker: Worker<any, any>): InsideOfWorker {
+  // The interface does not show what is private to the class.
   if ((worker as unknown) instanceof RegisteringWorker) return RegisteringWorker.inside(worker as never);
   throw new OptionsError(`${call}.worker`, worker, "a worker made by createWorker");
 }
@@ -80,6 +82,7 @@ class RegisteringWorker {
   readonly #listeners = new Set<(event: WorkerEvent) => void>();
   #engine: Engine | undefined;
   #isStarted = false;
+  #isDraining = false;
   #stopped: Promise<void> | undefined;
 
   constructor(options: WorkerOptions<any, any>) {
@@ -94,9 +97,7 @@ class RegisteringWorker {
   register(spec: JobSpec | TickerSpec<any, any, any>, handler: Handler<any, any>): this {
     if (this.#engine || this.#stopped)
       throw new ConflictError("register: the worker has begun already; register first");
-    if (spec?.kind !== "job" && spec?.kind !== "ticker") {
-      throw new OptionsError("register.spec", spec, "a spec made by defineJob or defineTicker");
-    }
+    checkSpec("register", spec);
     if (typeof handler !== "function") throw new OptionsError("register.handler", handler, "a function");
     if (this.#registrations.some((other) => takes(other.spec) === takes(spec))) {
       throw new OptionsError("register.spec", takes(spec), "tasks that have no handler yet");
@@ -118,7 +119,13 @@ class RegisteringWorker {
   }
 
   async drain(): Promise<number> {
-    return this.#prepareEngine("drain").drain();
+    const engine = this.#prepareEngine("drain");
+    this.#isDraining = true;
+    try {
+      return await engine.drain();
+    } finally {
+      this.#isDraining = false;
+    }
   }
 
   /** For `pgqueue/testing`, which moves time between the runs. */
@@ -141,6 +148,7 @@ class RegisteringWorker {
   #prepareEngine(call: string): Engine {
     if (this.#stopped) throw new ConflictError(`${call}: the worker was stopped; create another`);
     if (this.#isStarted) throw new ConflictError(`${call}: the worker was started already`);
+    if (this.#isDraining) throw new ConflictError(`${call}: the worker is being drained already`);
     if (this.#registrations.length === 0) {
       throw new OptionsError(
         call,
@@ -181,7 +189,7 @@ class RegisteringWorker {
     }
   }
 
-  stop(options: StopOptions = {}): Promise<void> {
+  async stop(options: StopOptions = {}): Promise<void> {
     checkOptions("stop", stopOptions, options);
     this.#stopped ??= this.#stop(milliseconds("stop.timeout", options.timeout ?? "15s"));
     return this.#stopped;

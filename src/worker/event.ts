@@ -1,3 +1,4 @@
+import { isQueryError } from "../tasks/failure.ts";
 import type { Result } from "../tasks/result.ts";
 
 /** An outcome was written. */
@@ -66,7 +67,20 @@ function activityOf({ during, queue, taskId }: Extract<WorkerEvent, { type: "err
   return `${during}${task}${queue === undefined ? "" : ` of queue "${queue}"`}`;
 }
 
-// Drizzle's own message holds the statement's parameters, which are no business of a log.
+/** Drizzle's own message holds the statement's parameters, which are no business of a log; and a log prints causes. */
 function describe(error: unknown): unknown {
-  return error instanceof Error && "params" in error && error.cause !== undefined ? error.cause : error;
+  const chain = causesOf(error);
+  const told = chain.filter((cause) => !isQueryError(cause));
+  if (told.length === chain.length) return error;
+  if (told.length === 0) return "a query failed for an unknown reason";
+  return told.length === 1 ? told[0] : told.map((cause) => (cause as Error).stack ?? String(cause)).join("\n[cause] ");
+}
+
+function causesOf(error: unknown): unknown[] {
+  const chain = [error];
+  for (let last = error; last instanceof Error && last.cause !== undefined && chain.length < 20; ) {
+    last = last.cause;
+    chain.push(last);
+  }
+  return chain;
 }

@@ -42,6 +42,7 @@ function isUnchanged(spec: Spec, before: Snapshot, now: unknown): boolean {
 function inputOf<In, Out>(spec: Spec<In, Out>, payload: Out): In {
   if (spec.encode) return spec.encode(payload);
   const { parsed } = encodePayload(spec, payload);
+  // An output that the schema takes for an input, and leaves as it is.
   if (isDeepStrictEqual(parsed, payload)) return payload as unknown as In;
   throw new PayloadError(
     "payload",

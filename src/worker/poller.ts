@@ -96,7 +96,7 @@ export class Poller {
 
   /**
    * Claims once, as much as can run now, and ahead of it where that is wanted, and starts it. Resolves to how much that was:
-   * 0 only when nothing is due, since a claim may be short because rows changed under it.
+   * 0 only when nothing is due, or the worker is closing; a claim may be short because rows changed under it.
    */
   async take({ ahead = false } = {}): Promise<number> {
     const { claimer, runner, slots, quarantine } = this.#parts;
@@ -109,7 +109,7 @@ export class Poller {
         claimer.claim(room.limit, { crashed: quarantine.isFree }),
       );
       if (closing.aborted) {
-        await claimer.release(tasks);
+        runner.giveBack(tasks, sentAt);
         return 0;
       }
       this.#hasSuspects = !quarantine.isFree;

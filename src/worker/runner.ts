@@ -57,12 +57,21 @@ export class Runner {
    * when their claim was sent.
    */
   start(tasks: readonly Claimed[], sentAt: number, slots: number): void {
-    const runs = tasks.map((task): Run => ({ task, lease: new Lease(this.#registration.spec, task, sentAt) }));
+    const runs = this.#runsOf(tasks, sentAt);
     for (const run of runs.slice(0, slots)) this.#begin(run);
     if (runs.length <= slots) return;
     this.#ahead.add(runs.slice(slots));
     this.#watchAhead();
     this.#ask();
+  }
+
+  /** Gives claimed tasks back that are not wanted any more. */
+  giveBack(tasks: readonly Claimed[], sentAt: number): void {
+    this.#giveBack(this.#runsOf(tasks, sentAt));
+  }
+
+  #runsOf(tasks: readonly Claimed[], sentAt: number): Run[] {
+    return tasks.map((task) => ({ task, lease: new Lease(this.#registration.spec, task, sentAt) }));
   }
 
   /** How many handlers were begun here, and how many tasks came too late to be begun and were given back. */
@@ -146,7 +155,7 @@ export class Runner {
   }
 
   async #comeLate(run: Run): Promise<void> {
-    if (!this.#host.closing.aborted) this.#late++;
+    if (!run.lease.isUsable && !this.#host.closing.aborted) this.#late++;
     await this.#release([run]);
   }
 

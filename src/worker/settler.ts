@@ -182,13 +182,14 @@ export class Settler {
 
   /**
    * The claim ended without this outcome: by the handler's own `ctx.finalize`, by an earlier try, or by another holder.
-   * While the lease lasts no reaper had the task, so a status that `ctx.finalize` leads to is its doing.
+   * While the lease lasts no reaper had the task, so what `ctx.finalize` leads to is its doing.
    */
   #over(settlement: Settlement, status?: TaskStatus): void {
     const { run, outcome, isUncertain } = settlement;
     const { finalized, task, lease } = run;
     if (!finalized) return this.#close(settlement, eventOf(settlement, isUncertain ? "unknown" : "lost"));
-    const isItsDoing = status === transition(this.#registration.spec, task, finalized).status;
+    const next = transition(this.#registration.spec, task, finalized);
+    const isItsDoing = next.isDeleted ? status === undefined : status === next.status;
     if (!isItsDoing || performance.now() >= lease.endsAt)
       return this.#close(settlement, eventOf(settlement, "unknown"));
     if (run.failed && outcome.result.type !== "done") this.#reportError(outcome.result.error);

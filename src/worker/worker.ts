@@ -21,7 +21,7 @@ export interface WorkerOptions<Select = {}, Insert = {}> {
   listen?: boolean | undefined;
   /** How often expired leases are looked for; a queue with a short lease is looked at every half lease. Default 30 s. */
   reapInterval?: Duration | undefined;
-  /** Told of every outcome and fault. Default: faults are printed with `console`. */
+  /** Told of every outcome and fault. Default: faults and failed runs are printed with `console`. */
   onEvent?: ((event: WorkerEvent) => void) | undefined;
 }
 

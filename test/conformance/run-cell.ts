@@ -7,17 +7,13 @@ import { type Report, readReports } from "./suite/report.ts";
 const suite = new URL("./suite", import.meta.url);
 const projects = new Map<Major, Promise<Project>>();
 
-/**
- * Runs the suite in a process of its own, against the built package.
- *
- * @param part only the cases with this in their names
- */
-export async function runCell({ drizzle, driver, mode, server }: Cell, url: string, part = ""): Promise<Report[]> {
+/** Runs the suite in a process of its own, against the built package. */
+export async function runCell({ drizzle, driver, mode, server }: Cell, url: string): Promise<Report[]> {
   const project = await projectOn(drizzle);
   const program = driver === "bun-sql" ? await bun() : process.execPath;
   const env: Record<string, string> = driver === "pglite" && server === "oldest" ? { PGLITE_MODULE: "pglite-0.3" } : {};
   const options: RunOptions = { cwd: project.folder, env, timeout: 150_000 };
-  const { code, stdout, stderr } = await run(program, ["built/main.js", driver, mode, url, part], options);
+  const { code, stdout, stderr } = await run(program, ["built/main.js", driver, mode, url], options);
   const reports = readReports(stdout);
   if (code !== 0) throw new Error(`The cell ended early, after ${reports.length} cases:\n${stderr}`);
   return reports;

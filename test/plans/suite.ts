@@ -93,6 +93,17 @@ const cases: [
   ["claim of a ticker", (db) => pgqueue.claim(db, clock, { limit: 1 }), ["claim", "key", "pkey"], 2 * 10],
   ["finalize", (db, { tasks }) => pgqueue.finalize(db, spec, outcomes(tasks)), ["pkey"], 2 * batch],
   [
+    "finalize of completions",
+    (db, { tasks }) =>
+      pgqueue.finalize(
+        db,
+        spec,
+        tasks.map((task) => ({ task, result: done() })),
+      ),
+    ["pkey"],
+    2 * batch,
+  ],
+  [
     "finalize that deletes",
     (db, { tasks }) =>
       pgqueue.finalize(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { succeed } from "../processes/run.ts";
 
@@ -35,11 +35,16 @@ async function build(building: string): Promise<void> {
 
 async function stateOfSource(): Promise<string> {
   const hash = createHash("sha256");
-  const files = (await readdir(join(root, "src"), { recursive: true })).filter((path) => path.endsWith(".ts")).sort();
-  for (const path of [...files.map((file) => join("src", file)), "package.json", "tsconfig.build.json"]) {
+  const files = (await Promise.all(["src", "drizzle"].map(filesIn))).flat().sort();
+  for (const path of [...files, "package.json", "tsconfig.json", "tsconfig.build.json"]) {
     hash.update(path).update(await readFile(join(root, path)));
   }
   return hash.digest("hex").slice(0, 16);
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
 async function exists(folder: string): Promise<boolean> {

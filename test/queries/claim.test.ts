@@ -308,6 +308,10 @@ test.each<[options: unknown, field: string]>([
   [{ limit: 1, token: "abc" }, "claim.token"],
   [{ limit: 1, started: 1 }, "claim.started"],
   [{ limit: 1, lease: "5m" }, "claim.lease"],
+  [{ limit: 1, where: "tenant = 1" }, "claim.where"],
+  [{ limit: 1, where: { tenant: 1 } }, "claim.where"],
+  [{ limit: 1, after: [{ priority: 0, exactRunAt: "hello", id: 1 }] }, "claim.after.0.exactRunAt"],
+  [{ limit: 1, after: [1, 2].map((id) => ({ priority: 0, exactRunAt: "infinity", id })) }, "claim.after"],
 ])("%o is refused before any SQL, naming %s", (options, field) => {
   const { db, statements } = recorded(database);
   expect(() => claim(db, job(), options as never)).toThrow(

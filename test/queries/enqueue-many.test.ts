@@ -154,8 +154,11 @@ describe("options of an item", () => {
   });
 
   test.each<[item: object, expected: object]>([
-    [{ payload: 1n }, { path: "payload" }],
-    [{}, { path: "payload" }],
+    [{ payload: 1n }, { path: "enqueueMany[2].payload" }],
+    [{ payload: [{ at: 1n }] }, { path: "enqueueMany[2].payload[0].at" }],
+    [{ payload: 1, meta: { trace: 1n } }, { path: "enqueueMany[2].meta.trace" }],
+    [{}, { path: "enqueueMany[2].payload" }],
+    [null as never, { field: "enqueueMany[2]" }],
     [{ payload: 1, priority: -1 }, { field: "enqueueMany[2].priority" }],
     [{ payload: 1, hash: "" }, { field: "enqueueMany[2].hash" }],
     [{ payload: 1, delay: "1s", runAt: new Date() }, { field: "enqueueMany[2].delay" }],

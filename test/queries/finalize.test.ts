@@ -373,6 +373,35 @@ describe("refused before any SQL", () => {
     expect(error).toMatchObject({ field: "finalize.outcomes[0]", name: "OptionsError" });
   });
 
+  test("the bare claim of a task, which does not say how often it was tried", async () => {
+    const error = await send((db, { id, queue, key, token, claims }) =>
+      finalize(db, job({ queue }), { task: { id, queue, key, token, claims } as never, result: retry("x") }),
+    );
+    expect(error).toMatchObject({ field: "finalize.outcomes[0].task.attempt", name: "OptionsError" });
+  });
+
+  test.each<[outcome: object | null, field: string]>([
+    [{ result: done(), paylod: 1 }, "finalize.outcomes[0].paylod"],
+    [null, "finalize.outcomes[0]"],
+  ])("%o as outcome", async (outcome, field) => {
+    const error = await send((db, task) =>
+      finalize(db, job({ queue: task.queue }), [(outcome && { task, ...outcome }) as never]),
+    );
+    expect(error).toMatchObject({ field, name: "OptionsError" });
+  });
+
+  test("an output of one of several, which is named", async () => {
+    const spec = job();
+    const [a, b] = await claimNew(db, spec, 2);
+    const outcomes = [
+      { task: a!, result: done() },
+      { task: b!, result: done({ n: 1n }) },
+    ];
+    expect(() => finalize(db, spec, outcomes)).toThrow(
+      expect.objectContaining({ path: "finalize.outcomes[1].output.n" }),
+    );
+  });
+
   test("an output or payload that JSON cannot carry", async () => {
     const output = await send((db, task) =>
       finalize(db, job({ queue: task.queue }), { task, result: done({ n: 1n }) }),

@@ -75,6 +75,7 @@ test.each<[filter: object, field: string]>([
   [{ queue: "" }, "listTasks.queue"],
   [{ queue: {} }, "listTasks.queue"],
   [{ offset: 5 }, "listTasks.offset"],
+  [{ where: "tenant = 1" }, "listTasks.where"],
 ])("%o is refused before any SQL, naming %s", (filter, field) => {
   const { db, statements } = recorded(database);
   expect(() => listTasks(db, filter as never)).toThrow(expect.objectContaining({ constructor: OptionsError, field }));

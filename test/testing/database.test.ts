@@ -23,6 +23,23 @@ describe("createTestDatabase", () => {
     await three.close();
   });
 
+  test("uses a closed one again, also after a worker was drained on it", async () => {
+    // Whatever other tests left to be used again.
+    const others = await Promise.all(Array.from({ length: 4 }, () => createTestDatabase({ schema })));
+    const used = others[0]!;
+    // PGlite numbers its types as it goes: nothing else of an instance is left once it was emptied.
+    const nextOid = async ({ db }: typeof used) =>
+      Number((await db.execute(sql`select oid from pg_class where relname = 'pgqueue_tasks'`)).rows[0]!.oid);
+    const first = await nextOid(used);
+    await createWorker({ db: used.db, pgqueue })
+      .register(mail, () => {})
+      .drain();
+    await used.close();
+    const next = await createTestDatabase({ schema });
+    expect(await nextOid(next)).toBeGreaterThan(first);
+    for (const { close } of [next, ...others.slice(1)]) await close();
+  });
+
   test("hands on nothing of what was done to a database", { timeout: 60_000 }, async () => {
     const traces: [string, string][] = [
       ["create table stray (id int); insert into stray values (1)", "select 1 from pg_class where relname = 'stray'"],

@@ -54,6 +54,21 @@ describe("ctx.finalize", () => {
     expect(row.errors).toHaveLength(1);
   });
 
+  test.each([
+    ["done", done(), { completed: 0 }],
+    ["fail", fail("x"), { failed: 0 }],
+  ] as const)(
+    "says %s, nothing of which is retained, and the worker reports that too",
+    async (type, result, retain) => {
+      const spec = job({ retain });
+      const { id } = await pgqueue.enqueue(database.db, spec, 1);
+      const observed = observe(database.db).on(spec, (_, context) => effect(context, 1, result));
+      await observed.worker.drain();
+      expect(observed.events).toMatchObject([{ type: "settled", taskId: id, result: type }]);
+      expect(await pgqueue.getTask(database.db, id)).toEqual([]);
+    },
+  );
+
   test("stands although the handler throws afterwards", async () => {
     const spec = job();
     const { id } = await pgqueue.enqueue(database.db, spec, 1);

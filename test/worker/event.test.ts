@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { DrizzleQueryError } from "drizzle-orm";
 import { afterEach, expect, test, vi } from "vitest";
 import { printEvent } from "../../src/worker/event.ts";
@@ -35,6 +36,17 @@ test("prints warnings as they are", () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   printEvent({ type: "warning", message: "hardly as meant" });
   expect(warn).toHaveBeenCalledExactlyOnceWith("pgqueue: hardly as meant");
+});
+
+test("prints no parameters of a statement that an error has for its cause, however deep", () => {
+  const print = vi.spyOn(console, "error").mockImplementation(() => {});
+  const query = new DrizzleQueryError("update", ["secret"], new Error("deadlock detected"));
+  for (const error of [new Error("no receipt", { cause: query }), query, new DrizzleQueryError("select", ["secret"])]) {
+    printEvent({ type: "error", during: "settle", queue: "mail", error });
+  }
+  const text = inspect(print.mock.calls, { depth: 9 });
+  expect(text).toMatch(/no receipt[\s\S]*\[cause\] Error: deadlock detected/);
+  expect(text).not.toContain("secret");
 });
 
 test("prints an error without the statement's parameters", () => {

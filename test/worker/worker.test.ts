@@ -135,6 +135,16 @@ describe("start, run and drain", () => {
     expect(second).toMatchObject({ reason: { name: "ConflictError" } });
   });
 
+  test("are refused while the worker is being drained", async () => {
+    const { worker } = observe(database.db).on(job(), nothing);
+    const drained = worker.drain();
+    for (const call of ["start", "run", "drain"] as const) {
+      await expect(worker[call]()).rejects.toThrow(expect.objectContaining({ name: "ConflictError" }));
+    }
+    expect(await drained).toBe(0);
+    expect(await worker.drain()).toBe(0);
+  });
+
   test("are refused after a stop", async () => {
     const { worker } = observe(database.db).on(job(), nothing);
     await worker.stop();
@@ -216,7 +226,9 @@ describe("stop", () => {
     ["stop", "5s"],
   ])("refuses %s of %o, and does not stop", async (field, options) => {
     const { worker } = observe(database.db).on(job(), nothing);
-    expect(() => worker.stop(options as never)).toThrow(expect.objectContaining({ name: "OptionsError", field }));
+    await expect(worker.stop(options as never)).rejects.toThrow(
+      expect.objectContaining({ name: "OptionsError", field }),
+    );
     await worker.start();
   });
 });

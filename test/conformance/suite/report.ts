@@ -4,7 +4,6 @@ export interface Report {
   readonly end: "passed" | "failed" | "skipped";
   /** The error, or why it was skipped. */
   readonly note?: string;
-  readonly milliseconds: number;
 }
 
 const mark = "conformance: ";
