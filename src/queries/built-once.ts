@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isTimeGiven } from "./clock.ts";
-import { type DrizzleDb, isTransaction } from "./statement.ts";
+import { type DrizzleDb, isTransaction, uncached } from "./statement.ts";
 
 /** The value of a parameter, or what gives it anew for each execution. */
 export type Value = string | number | null | (() => string);
@@ -43,7 +43,8 @@ export function builtOnce<Name extends string, B extends object>(
     const ofDatabase = entry(made, binding, () => new WeakMap<DrizzleDb, WeakMap<Spec, Map<string, Query>>>());
     const ofSpec = entry(ofDatabase, handle, () => new WeakMap<Spec, Map<string, Query>>());
     const ofShape = entry(ofSpec, spec, () => new Map<string, Query>());
-    const query = ofShape.get(shape) ?? prepared(build(mapped(values, (_, name) => sql`${sql.placeholder(name)}`)));
+    const query =
+      ofShape.get(shape) ?? prepared(uncached(build(mapped(values, (_, name) => sql`${sql.placeholder(name)}`))));
     if (!query) return execute.apply(own, args);
     ofShape.set(shape, query);
     return query.execute(

@@ -5,6 +5,23 @@ import { OptionsError } from "../errors.ts";
 /** A column's value as it travels inside the document: what the column's driver encoding makes of it, as text. */
 export function columnText(field: string, column: PgColumn, value: unknown): unknown {
   if (value === null) return null;
+  if (is(value, SQL)) return encodedText(field, column, value);
+  const { columnType, baseColumn } = column as PgColumn & { baseColumn?: PgColumn };
+  // Drizzle 1.0 leaves it to the driver.
+  if (isJson(columnType)) return dimensionsOf(column) > 0 ? jsonArray(value) : JSON.stringify(value);
+  if (baseColumn && isJson(baseColumn.columnType)) return jsonArray(value);
+  return encodedText(field, column, value);
+}
+
+function isJson(columnType: string): boolean {
+  return columnType === "PgJson" || columnType === "PgJsonb";
+}
+
+function jsonArray(value: unknown): string {
+  return makePgArray((value as unknown[]).map((item) => JSON.stringify(item)));
+}
+
+function encodedText(field: string, column: PgColumn, value: unknown): unknown {
   // The compiler checked the value where the column's type was known.
   const encoded = column.mapToDriverValue(value as never) as unknown;
   if (is(encoded, SQL)) throw new OptionsError(field, value, "a value that is not SQL; enqueue such tasks one by one");
@@ -13,7 +30,8 @@ export function columnText(field: string, column: PgColumn, value: unknown): unk
   }
   // Drizzle 0.45 has made this of it already.
   if (Array.isArray(encoded) && dimensionsOf(column) > 0) return makePgArray(encoded);
-  return typeof encoded === "bigint" ? String(encoded) : encoded;
+  // JSON has no big, infinite or undefined numbers.
+  return typeof encoded === "bigint" || typeof encoded === "number" ? String(encoded) : encoded;
 }
 
 /**
@@ -27,9 +45,13 @@ export function columnType(column: PgColumn): SQL {
   return sql`${enumName(element.enum) ?? sql.raw(unbounded(type))}${sql.raw(dimensions || "[]".repeat(dimensionsOf(column)))}`;
 }
 
-/** Drizzle 1.0 keeps the dimensions of an array apart from its type. */
-function dimensionsOf(column: PgColumn & { dimensions?: number }): number {
-  return column.dimensions ?? 0;
+/** Drizzle 1.0 keeps the dimensions of an array apart from its type; to 0.45 they are the size of a vector. */
+function dimensionsOf({
+  columnType,
+  dimensions = 0,
+  length,
+}: PgColumn & { dimensions?: number; length?: number }): number {
+  return /Vector$/.test(columnType) && length === undefined ? 0 : dimensions;
 }
 
 function enumName({ schema, enumName }: { schema?: string; enumName?: string } = {}): SQL | undefined {
@@ -38,7 +60,7 @@ function enumName({ schema, enumName }: { schema?: string; enumName?: string } =
 }
 
 function unbounded(type: string): string {
-  if (/^(var)?char\b/.test(type)) return "text";
-  if (/^bit\b/.test(type)) return "bit varying";
+  if (/^((var)?char|character)\b/i.test(type)) return "text";
+  if (/^bit\b/i.test(type)) return "bit varying";
   return { smallserial: "smallint", serial: "integer", bigserial: "bigint" }[type] ?? type;
 }

@@ -3,6 +3,7 @@ import { ConflictError, OptionsError } from "../errors.ts";
 import type { TaskStatus } from "../schema/columns.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
+import { chunksOf, type Row } from "./chunks.ts";
 import { moment, statementTime } from "./clock.ts";
 import { columnText, columnType } from "./column-text.ts";
 import { databaseError } from "./database-error.ts";
@@ -12,21 +13,7 @@ import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { holderOf } from "./holder.ts";
 import { extraValues, holdsNoHash, insertTasks } from "./insertion.ts";
 import { announcement } from "./notify.ts";
-import { checkOpen, type Db, type DrizzleDb, isTransaction, primary } from "./statement.ts";
-
-const mostRows = 5_000;
-const mostCharacters = 8_000_000;
-
-/** A row to be inserted, on behalf of one item or of all items of its hash. */
-interface Row {
-  readonly hash: string | null;
-  /** What it sets beside its payload: further members of its document. */
-  readonly members: string;
-  readonly task: NewTask;
-  /** The user's own columns that it sets. */
-  readonly extra: readonly string[];
-  enqueued?: Enqueued;
-}
+import { checkOpen, type Db, type DrizzleDb, isTransaction, primary, uncached } from "./statement.ts";
 
 export async function enqueueMany(
   binding: Binding,
@@ -38,7 +25,8 @@ export async function enqueueMany(
   if (!Array.isArray(items)) throw new OptionsError("enqueueMany.items", items, "an array");
   const rowOfHash = new Map<string, Row>();
   const rows: Row[] = [];
-  const rowOfItem = items.map((item, i) => {
+  // Not items.map, which passes over holes.
+  const rowOfItem = Array.from(items, (item, i) => {
     const call = `enqueueMany[${i}]`;
     if (typeof item !== "object" || item === null) throw new OptionsError(call, item, "an object with a payload");
     const { payload, ...options } = item;
@@ -90,50 +78,6 @@ async function throughConflicts(rows: readonly Row[], run: () => Promise<void>):
       for (const row of rows) delete row.enqueued;
     }
   }
-}
-
-/**
- * Rows of one statement have a hash, or have none, and set the same columns. All callers insert their hashes in the same
- * order, so that overlapping batches wait for each other without a deadlock.
- */
-function chunksOf(rows: readonly Row[]): Row[][] {
-  const chunks: Row[][] = [];
-  let characters = 0;
-  for (const row of sorted(rows)) {
-    const chunk = chunks.at(-1);
-    characters += lengthOf(row);
-    if (chunk && chunk.length < mostRows && characters <= mostCharacters && areAlike(chunk[0]!, row)) chunk.push(row);
-    else {
-      chunks.push([row]);
-      characters = lengthOf(row);
-    }
-  }
-  return chunks;
-}
-
-function lengthOf({ task, members }: Row): number {
-  return task.payload.length + members.length;
-}
-
-function areAlike(a: Row, b: Row): boolean {
-  return (a.hash === null) === (b.hash === null) && (a.extra === b.extra || a.extra.join() === b.extra.join());
-}
-
-function sorted(rows: readonly Row[]): readonly Row[] {
-  const [first] = rows;
-  if (!first || rows.every((row) => row.hash === null && areAlike(first, row))) return rows;
-  return rows.toSorted((a, b) => compare(a.hash ?? "", b.hash ?? "") || compare(a.extra.join(), b.extra.join()));
-}
-
-/** By code point, as Postgres orders by collation "C"; by `<` it would be by unit of UTF-16. */
-function compare(a: string, b: string): number {
-  for (let i = 0; i < a.length && i < b.length; i++) {
-    if (a[i] === b[i]) continue;
-    const [one, other] = [a.codePointAt(i)!, b.codePointAt(i)!];
-    // The second half of a pair: its first half was equal, and so is the order of the whole.
-    return one - other;
-  }
-  return a.length - b.length;
 }
 
 async function insertChunk(binding: Binding, handle: DrizzleDb, spec: JobSpec, chunk: readonly Row[]): Promise<void> {
@@ -211,16 +155,14 @@ function assignInOrder(spec: JobSpec, rows: readonly Row[], inserted: { id: numb
 /** One look each: by `hash = any(…)` Postgres 13 may read all hashes of a queue that it takes for small. */
 async function readHolders(binding: Binding, handle: DrizzleDb, spec: JobSpec, rows: readonly Row[]): Promise<void> {
   const hashes = JSON.stringify(rows.map((row) => row.hash));
-  const holders = await handle
-    .select({
-      id: sql`holder.id`.mapWith(Number),
-      status: sql<TaskStatus>`holder.status`,
-      hash: sql<string>`wanted.hash`,
-    })
-    .from(
-      sql`json_array_elements_text(${hashes}::text::json) as wanted(hash)
-        cross join lateral (${holderOf(binding, spec.queue, sql`wanted.hash`)}) as holder`,
-    );
+  const fields = {
+    id: sql`holder.id`.mapWith(Number),
+    status: sql<TaskStatus>`holder.status`,
+    hash: sql<string>`wanted.hash`,
+  };
+  const found = sql`json_array_elements_text(${hashes}::text::json) as wanted(hash)
+    cross join lateral (${holderOf(binding, spec.queue, sql`wanted.hash`)}) as holder`;
+  const holders = await uncached(handle.select(fields).from(found));
   const holderOfHash = new Map(holders.map((holder) => [holder.hash, holder]));
   for (const row of rows) {
     const holder = holderOfHash.get(row.hash!);

@@ -9,7 +9,7 @@ import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { holderOf } from "./holder.ts";
 import { extraParams, extraValues, insertTasks } from "./insertion.ts";
 import { notify } from "./notify.ts";
-import { type Db, type DrizzleDb, primary } from "./statement.ts";
+import { type Db, type DrizzleDb, primary, uncached } from "./statement.ts";
 
 export async function enqueue(
   binding: Binding,
@@ -95,13 +95,9 @@ function readThenInsert(
   const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, sql`${hash}::text`));
   const source = sql`where not exists (select 1 from holder)`;
   const inserted = handle.$with("inserted").as(insertion(binding, handle, values, { source, unique: "hash" }));
-  return handle
-    .with(holder, inserted)
-    .select(enqueuedFields)
-    .from(
-      sql`(select id, status, true as deduplicated from holder
-        union all select id, status, false from inserted) as enqueued`,
-    );
+  const either = sql`(select id, status, true as deduplicated from holder
+    union all select id, status, false from inserted) as enqueued`;
+  return uncached(handle.with(holder, inserted).select(enqueuedFields).from(either));
 }
 
 /** The holder's row is no proof while it may end at any moment, so the insert has the first word. */
@@ -114,9 +110,7 @@ async function insertThenRead(
 ): Promise<Enqueued[]> {
   const [inserted] = await insertion(binding, handle, values, { unique: "hash" });
   if (inserted) return [{ id: inserted.id, status: inserted.status, deduplicated: false }];
-  return handle
-    .select(enqueuedFields)
-    .from(
-      sql`(${holderOf(binding, queue, sql`${hash}::text`)}) as holder cross join (select true as deduplicated) as found`,
-    );
+  const found = sql`(${holderOf(binding, queue, sql`${hash}::text`)}) as holder
+    cross join (select true as deduplicated) as found`;
+  return uncached(handle.select(enqueuedFields).from(found));
 }

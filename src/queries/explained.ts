@@ -1,7 +1,7 @@
 import { accessError, endedTransaction } from "./access-error.ts";
 import type { Binding } from "./binding.ts";
 import { schemaError } from "./schema-error.ts";
-import { checkOpen } from "./statement.ts";
+import { checkOpen, uncached } from "./statement.ts";
 
 export interface Executable {
   execute(...args: unknown[]): Promise<unknown>;
@@ -14,7 +14,7 @@ export function explaining<T extends Executable>(
   builder: T,
   { hasUsersSelect = false } = {},
 ): T {
-  const execute = builder.execute;
+  const execute = uncached(builder).execute;
   builder.execute = async (...args) => {
     // It may be awaited long after it was made.
     checkOpen(handle);

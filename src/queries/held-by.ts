@@ -3,8 +3,8 @@ import type { TaskStatus } from "../schema/columns.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
-import { checkClaims } from "./held.ts";
-import { type Db, primary } from "./statement.ts";
+import { checkClaims, partsOf } from "./held.ts";
+import { type Db, primary, uncached } from "./statement.ts";
 
 /** `busy`: still held, its row locked by another transaction a moment ago. `lost`: held no more. `gone`: no such row. */
 export type Holding = "busy" | "lost" | "gone";
@@ -22,14 +22,14 @@ export async function heldBy({ tasks }: Binding, db: Db, spec: Spec, claims: rea
   // One process may hold two claims of a task: an old one whose handler is deaf, and a new one.
   checkClaims("heldBy", "tasks", spec, claims, { repeats: true });
   if (claims.length === 0) return [];
-  const ids = JSON.stringify(claims.map(({ id }) => id));
-  const rows = await primary("heldBy", db)
-    .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims, status: tasks.status })
-    .from(tasks)
-    .where(
-      sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any(array(
-        select jsonb_array_elements_text(${ids}::text::jsonb)::bigint))`,
-    );
+  const { ids } = partsOf(claims);
+  const isNamed = sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any((select ${ids}::text::bigint[])::bigint[])`;
+  const rows = await uncached(
+    primary("heldBy", db)
+      .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims, status: tasks.status })
+      .from(tasks)
+      .where(isNamed),
+  );
   const rowOf = new Map(rows.map((row) => [row.id, row]));
   return claims.map(({ id, token, claims }) => {
     const row = rowOf.get(id);

@@ -1,5 +1,5 @@
 import { getTableColumns, is, SQL, sql } from "drizzle-orm";
-import { getTableConfig, type PgColumn, type PgTable, pgSchema, pgTable, text } from "drizzle-orm/pg-core";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 import type { Binding } from "./binding.ts";
 import type { DrizzleDb } from "./statement.ts";
@@ -41,8 +41,8 @@ export function holdsNoHash({ tasks }: Binding, queue: string, hash: SQL): SQL {
 }
 
 /**
- * The task table with these columns alone, since an insert … select of Drizzle 0.45 names every column of its table. The
- * types of the columns do not matter for an insert from SQL.
+ * The task table with these columns alone, since an insert … select of Drizzle 0.45 names every column of its table. Its
+ * columns are those of the table itself: Drizzle remembers their names by the table's.
  */
 function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
   const known = narrowed.get(table) ?? new Map<string, PgTable>();
@@ -53,17 +53,17 @@ function onlyColumns(table: PgTable, names: readonly string[]): PgTable {
   return made;
 }
 
-/** To make a table takes longer than to build the rest of an insert. There are as many as sets of options in use. */
+/** There are as many as sets of options in use. */
 const narrowed = new WeakMap<PgTable, Map<string, PgTable>>();
 
 function makeNarrow(table: PgTable, names: readonly string[]): PgTable {
-  const { schema, name } = getTableConfig(table);
-  const columns: Record<string, PgColumn & { keyAsName?: boolean }> = getTableColumns(table);
-  const create = (schema ? pgSchema(schema).table : pgTable) as typeof pgTable;
-  const subset = names.map((key) => [key, columns[key]?.keyAsName ? text() : text(columns[key]?.name ?? key)]);
-  // Its columns are only known at run time.
-  return create(name, Object.fromEntries(subset)) as unknown as PgTable;
+  const all: Record<string, PgColumn> = getTableColumns(table);
+  const value = Object.fromEntries(names.map((name) => [name, all[name]]));
+  return Object.create(table, { [columnsKey]: { value } });
 }
+
+/** Where Drizzle's tables keep their columns, in every copy of it. */
+const columnsKey = Symbol.for("drizzle:Columns");
 
 /** The user's own columns of one task: as given, or by Drizzle's `$default` as in an insert of the user's. */
 export function extraValues(call: string, { extra }: Binding, columns: object = {}): Record<string, unknown> {
@@ -75,6 +75,9 @@ export function extraValues(call: string, { extra }: Binding, columns: object = 
   for (const [name, column] of Object.entries(extra)) {
     const given = (columns as Record<string, unknown>)[name];
     const value = given === undefined ? defaultOf(column) : given;
+    if (value === null && column.notNull) {
+      throw new OptionsError(`${call}.columns.${name}`, value, "a value: the column is not null");
+    }
     if (value !== undefined) values[name] = value;
     else if (isRequired(column)) {
       throw new OptionsError(`${call}.columns.${name}`, value, "a value: the column is not null and has no default");

@@ -4,7 +4,7 @@ import { encodePayload } from "../tasks/payload.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { checkSpec, ofSpec } from "./of-spec.ts";
-import { type Db, primary } from "./statement.ts";
+import { type Db, primary, uncached } from "./statement.ts";
 import { type Task, taskFields } from "./task.ts";
 import { checkTaskId } from "./task-id.ts";
 
@@ -30,7 +30,7 @@ export async function replacePayload(
     .returning(taskFields(binding));
   if (replaced) return replaced as Task;
 
-  const [running] = await handle.select({ id: tasks.id }).from(tasks).where(isTask);
+  const [running] = await uncached(handle.select({ id: tasks.id }).from(tasks).where(isTask));
   if (!running) return undefined;
   throw new ConflictError(
     `task ${id} of queue "${spec.queue}" is running, and its end would overwrite the payload: disable(db, ${id}) first, then replacePayload, then enable`,

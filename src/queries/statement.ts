@@ -44,6 +44,12 @@ export function statement<Row>(builder: unknown): Statement<Row> {
   return builder as Statement<Row>;
 }
 
+/** A select that is never answered by Drizzle's cache, which knows neither rollbacks nor what CTEs have changed. */
+export function uncached<B extends object>(builder: B & { $withCache?(config: false): unknown }): B {
+  builder.$withCache?.(false);
+  return builder;
+}
+
 /**
  * The handle that statements are built on. Of a database with replicas it is the primary: Drizzle would send what begins
  * with a CTE, such as a claim, to a replica.

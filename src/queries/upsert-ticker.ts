@@ -6,7 +6,7 @@ import type { Binding } from "./binding.ts";
 import { statementTime } from "./clock.ts";
 import { type Enqueued, mostRounds } from "./enqueued.ts";
 import { extraParams, extraValues, insertTasks } from "./insertion.ts";
-import { type Db, type DrizzleDb, primary } from "./statement.ts";
+import { type Db, type DrizzleDb, primary, uncached } from "./statement.ts";
 
 /** Reads first: an insert would wait for any open transaction that has touched the row, at each start of each worker. */
 export async function upsertTicker(binding: Binding, db: Db, spec: TickerSpec<any, any, any>): Promise<Enqueued> {
@@ -39,9 +39,7 @@ export async function upsertTicker(binding: Binding, db: Db, spec: TickerSpec<an
 }
 
 async function readTicker({ tasks }: Binding, handle: DrizzleDb, spec: TickerSpec) {
-  const [row] = await handle
-    .select({ id: tasks.id, status: tasks.status })
-    .from(tasks)
-    .where(sql`${tasks.queue} = ${spec.queue} and ${tasks.key} = ${spec.key}`);
+  const isTicker = sql`${tasks.queue} = ${spec.queue} and ${tasks.key} = ${spec.key}`;
+  const [row] = await uncached(handle.select({ id: tasks.id, status: tasks.status }).from(tasks).where(isTicker));
   return row;
 }

@@ -189,8 +189,12 @@ class RegisteringWorker {
     }
   }
 
-  async stop(options: StopOptions = {}): Promise<void> {
-    checkOptions("stop", stopOptions, options);
+  stop(options: StopOptions = {}): Promise<void> {
+    try {
+      checkOptions("stop", stopOptions, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     this.#stopped ??= this.#stop(milliseconds("stop.timeout", options.timeout ?? "15s"));
     return this.#stopped;
   }

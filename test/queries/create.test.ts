@@ -93,6 +93,20 @@ describe("every statement runs", () => {
     expect(await own.listTasks(db, { queue: spec, where: eq(tables.tasks.tenantId, 1) })).toHaveLength(1);
   });
 
+  test("where Drizzle's casing renames them, and a task sets only one", async () => {
+    const { client } = await open("alter table pgqueue_tasks add column tenant_id text, add column region_id text");
+    const tables = pgqueueTables({ columns: { tenantId: text(), regionId: text() } });
+    const own = createPgqueue(tables);
+    const db = drizzle(client, { casing: "snake_case" });
+    await own.enqueue(db, job(), 1, { columns: { tenantId: "a" } });
+    await own.enqueue(db, job(), 1, { columns: { regionId: "eu" } });
+    const rows = await db.select().from(tables.tasks).orderBy(tables.tasks.id);
+    expect(rows.map(({ tenantId, regionId }) => [tenantId, regionId])).toEqual([
+      ["a", null],
+      [null, "eu"],
+    ]);
+  });
+
   test("on the primary of a database with replicas", async () => {
     const database = await open("");
     const readOnly = postgres(database.url, { max: 1, connection: { default_transaction_read_only: true } });

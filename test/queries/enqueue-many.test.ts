@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
+  bit,
   boolean,
   char,
   customType,
@@ -260,6 +261,7 @@ describe("many", () => {
 describe("the user's own columns", () => {
   const app = pgSchema("app");
   const mood = app.enum("mood", ["sad", "it's ok", "happy"]);
+  const varyingCharacters = customType<{ data: string }>({ dataType: () => "character varying(5)" });
   const bytea = customType<{ data: Buffer }>({ dataType: () => "bytea" });
   const { tasks, queues } = pgqueueTables({
     schema: app,
@@ -281,6 +283,9 @@ describe("the user's own columns", () => {
       short: varchar("short", { length: 5 }),
       shorts: varchar("shorts", { length: 3 }).array(),
       code: char("code", { length: 3 }),
+      label: varyingCharacters("label"),
+      bits: bit("bits", { dimensions: 3 }),
+      documents: jsonb("documents").array(),
       number: serial("number"),
       source: text("source").$defaultFn(() => "made by $defaultFn"),
       "odd name": text(),
@@ -294,7 +299,8 @@ describe("the user's own columns", () => {
       add column seen_at_tz timestamptz(3), add column day date, add column active boolean, add column tags text[],
       add column grid int[], add column settings jsonb, add column mood app.mood, add column moods app.mood[],
       add column blob bytea, add column ratio float8, add column wait interval, add column short varchar(5), add column shorts varchar(3)[],
-      add column code char(3), add column number serial, add column source text, add column "odd name" text,
+      add column code char(3), add column label varchar(5), add column bits bit(3),
+      add column documents jsonb[], add column number serial, add column source text, add column "odd name" text,
       add column defaulted text not null default 'by Postgres'`;
   const withOwnColumns = async () => {
     const other = await createDatabase({ migrated: true });
@@ -326,6 +332,9 @@ describe("the user's own columns", () => {
     short: "five5",
     shorts: ["abc", "", "d,e"],
     code: "abc",
+    label: "five5",
+    bits: "101",
+    documents: [{ a: 1 }, "five", [true]],
     number: 4711,
     source: "given",
     "odd name": "yes",
@@ -364,6 +373,8 @@ describe("the user's own columns", () => {
       [{ short: "too long" }, "22001"],
       [{ shorts: ["abc", "abcd"] }, "22001"],
       [{ code: "abcd" }, "22001"],
+      [{ label: "too long" }, "22001"],
+      [{ bits: "1" }, "22026"],
       [{ price: "123456789012345678901" }, "22003"],
       [{ mood: "angry" }, "22P02"],
     ];
@@ -372,6 +383,29 @@ describe("the user's own columns", () => {
       expect(await sqlState(own.enqueue(other.db, job(), 1, options))).toBe(code);
       expect(await sqlState(own.enqueueMany(other.db, job(), [{ payload: 1, ...options }]))).toBe(code);
     }
+    await other.end();
+  });
+
+  test("of floating point may be infinite, or no number", async () => {
+    const other = await withOwnColumns();
+    const spec = job();
+    const ratios = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 5e-324, 1.7976931348623157e308];
+    const items = ratios.map((ratio, payload) => ({ payload, columns: { tenantId, ratio } }));
+    await own.enqueueMany(other.db, spec, items);
+    const claimed = await own.claim(other.db, spec, { limit: 9 });
+    const read = claimed.toSorted((a, b) => a.id - b.id).map(({ columns }) => columns.ratio);
+    expect(read).toEqual(ratios);
+    await other.end();
+  });
+
+  test("are refused as null where the table does, before any SQL", async () => {
+    const other = await withOwnColumns();
+    const columns = { tenantId: null as never };
+    const expected = (call: string) => ({ name: "OptionsError", field: `${call}.columns.tenantId` });
+    await expect(own.enqueue(other.db, job(), 1, { columns })).rejects.toMatchObject(expected("enqueue"));
+    await expect(own.enqueueMany(other.db, job(), [{ payload: 1, columns }])).rejects.toMatchObject(
+      expected("enqueueMany[0]"),
+    );
     await other.end();
   });
 

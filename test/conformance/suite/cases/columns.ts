@@ -32,6 +32,8 @@ const sets: readonly Columns[] = [
     mood: "it's {bad}",
   },
   { tenant, label: "", count: 0, huge: -1n, price: "0.0000", active: false, document: [1, { a: "[2]" }] },
+  { tenant, ratio: Number.NaN },
+  { tenant, ratio: Number.NEGATIVE_INFINITY },
   { tenant },
 ];
 
@@ -88,10 +90,31 @@ export const columnCases: readonly Case[] = [
         expected,
       );
       for (const { id, columns } of listed) assert.deepEqual((await wide.getTask(db, id))[0]?.columns, columns);
-      const claimed = (await wide.claim(db, spec, { limit: 10 })).sort((a, b) => a.id - b.id);
+      const claimed = (await wide.claim(db, spec, { limit: 100 })).sort((a, b) => a.id - b.id);
       assert.deepEqual(
         claimed.map(({ columns }) => columns),
         expected,
+      );
+    },
+  },
+  {
+    name: "text that looks like JSON is text in a jsonb column of yours, by enqueueMany",
+    async run({ db }) {
+      const spec = job();
+      const documents = ["5", "true", "null", "str", '{"a":"\\n"}'];
+      const items = documents.map((document, i) => ({
+        payload: i,
+        columns: { tenant, document, count: 300 + i, code: `text ${i}` },
+      }));
+      await wide.enqueueMany(db, spec, items);
+      // As Postgres sees them: Drizzle 0.45 reads such text as JSON once more.
+      const rows = await rowsOf<{ text: string }>(
+        db,
+        sql`select document #>> '{}' as text from ${wideTasks} where ${wideTasks.queue} = ${spec.queue} order by id`,
+      );
+      assert.deepEqual(
+        rows.map(({ text }) => text),
+        documents,
       );
     },
   },
