@@ -3,6 +3,7 @@ import { getTableConfig, type PgColumn, type PgTable } from "drizzle-orm/pg-core
 import { OptionsError } from "../errors.ts";
 import { queueColumns, taskColumns } from "../schema/columns.ts";
 import type { QueuesTable, TasksTable } from "../schema/tables.ts";
+import { qualifiedName } from "./table-name.ts";
 
 /** What the statements of one pgqueue are bound to. */
 export interface Binding {
@@ -21,6 +22,8 @@ const ownQueueColumns = Object.keys(queueColumns());
 export function bind(tables: { tasks: unknown; queues: unknown }, notify: boolean): Binding {
   const columns = columnsOf("createPgqueue.tasks", tables.tasks, ownTaskColumns);
   columnsOf("createPgqueue.queues", tables.queues, ownQueueColumns);
+  const [own, other] = [setOf(tables.tasks as Table, "tasks"), setOf(tables.queues as Table, "queues")];
+  if (own !== other) throw new OptionsError("createPgqueue.queues", other, `the table made together with ${own}`);
   const isDistributed = getTableConfig(tables.tasks as PgTable).primaryKeys.length > 0;
   return {
     tasks: tables.tasks as TasksTable,
@@ -28,6 +31,12 @@ export function bind(tables: { tasks: unknown; queues: unknown }, notify: boolea
     extra: Object.fromEntries(Object.entries(columns).filter(([name]) => !ownTaskColumns.includes(name))),
     notifies: { onInsert: notify, onUpdate: notify && !isDistributed },
   };
+}
+
+/** What a table of `pgqueueTables` is called without its own name: its schema and prefix. */
+function setOf(table: Table, name: string): string {
+  const own = qualifiedName(table);
+  return own.slice(0, own.length - name.length);
 }
 
 function columnsOf(field: string, table: unknown, own: readonly string[]): Record<string, PgColumn> {

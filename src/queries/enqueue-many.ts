@@ -29,6 +29,7 @@ export async function enqueueMany(
   const rowOfItem = Array.from(items, (item, i) => {
     const call = `enqueueMany[${i}]`;
     if (typeof item !== "object" || item === null) throw new OptionsError(call, item, "an object with a payload");
+    if (!("payload" in item)) throw new OptionsError(`${call}.payload`, undefined, "a value: items are { payload, … }");
     const { payload, ...options } = item;
     const hasOptions = Object.keys(options).length > 0;
     const task = newTask(call, spec, payload, hasOptions ? options : undefined, `${call}.`);

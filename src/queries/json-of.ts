@@ -47,5 +47,7 @@ function readingOf(column: Column): { isText: boolean; dimensions: number } {
     const inner = readingOf(baseColumn);
     return { isText: inner.isText, dimensions: inner.dimensions + 1 };
   }
-  return { isText: /^string\b/.test(column.dataType), dimensions };
+  // A cast to text would add to an inet, and take from a char; to_jsonb takes them as they print.
+  const isPrinted = /^(inet|char|character)\b(?! varying)/.test(column.getSQLType());
+  return { isText: /^string\b/.test(column.dataType) && !isPrinted, dimensions };
 }

@@ -9,7 +9,7 @@ const undefinedColumn = "42703";
 
 /** A SchemaError where the error says that a table or column of pgqueue's own is missing. */
 export function schemaError(
-  { tasks, queues }: Binding,
+  { tasks, queues, extra }: Binding,
   error: unknown,
   { hasUsersSelect = false } = {},
 ): SchemaError | undefined {
@@ -26,7 +26,8 @@ export function schemaError(
     // A bare name may be one of the tables that the user selects from.
     if (hasUsersSelect && found.relation === undefined) return undefined;
     const table = tables.find((own) => isColumnOf(own, found));
-    return table && missingColumn(found.relation ? `${found.relation}.${found.column}` : found.column, table, error);
+    const isUsers = Object.values(extra).some(({ name }) => name === found.column);
+    return table && missingColumn(found.column, table, isUsers, error);
   }
   return undefined;
 }
@@ -43,12 +44,13 @@ function missingTable(table: Table, error: unknown): SchemaError {
   );
 }
 
-function missingColumn(column: string, table: Table, error: unknown): SchemaError {
-  return new SchemaError(
-    column,
-    `column "${column}" of table "${qualifiedName(table)}" does not exist in this database, which is at an older version of pgqueue's tables than this code: run \`drizzle-kit generate\` and apply the migration${withoutKit(table)}`,
-    error,
-  );
+function missingColumn(column: string, table: Table, isUsers: boolean, error: unknown): SchemaError {
+  const missing = `column "${column}" of table "${qualifiedName(table)}" does not exist in this database`;
+  const generate = "run `drizzle-kit generate` and apply the migration";
+  const advice = isUsers
+    ? `: it is one of your own, and no migration with it was applied; ${generate}`
+    : `, which is at an older version of pgqueue's tables than this code: ${generate}${withoutKit(table)}`;
+  return new SchemaError(column, missing + advice, error);
 }
 
 /** `migrate` makes the tables of default names, in no schema of the user's. */

@@ -67,8 +67,11 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
     throw new OptionsError("pgqueueTables.prefix", prefix, "letters, digits and underscores, at most 40");
   }
   const own = taskColumns(!distributed);
-  for (const name of Object.keys(columns)) {
+  for (const [name, column] of Object.entries(columns)) {
     if (Object.hasOwn(own, name)) throw nameInUse(name, name);
+    if (typeof (column as { notNull?: unknown } | null)?.notNull !== "function") {
+      throw new OptionsError(`pgqueueTables.columns.${name}`, column, 'a column, such as text("name")');
+    }
   }
 
   const table = (schema ? schema.table : pgTable) as typeof pgTable;
@@ -93,8 +96,10 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
   const all: Readonly<Record<string, PgColumn>> = getTableColumns(tasks);
   const ownNames = new Set(Object.keys(own).map((key) => all[key]?.name));
   for (const key of Object.keys(columns)) {
-    const name = all[key]?.name;
+    const { name, primary } = all[key]!;
     if (ownNames.has(name)) throw nameInUse(key, name);
+    ownNames.add(name);
+    if (primary) throw new OptionsError(`pgqueueTables.columns.${key}`, name, "no primary key: the table has one");
   }
   const queues = table(`${prefix}queues`, queueColumns());
   // For the same reason.
@@ -102,5 +107,5 @@ export function pgqueueTables<const Prefix extends string = "pgqueue_", Extra ex
 }
 
 function nameInUse(key: string, name: unknown): OptionsError {
-  return new OptionsError(`pgqueueTables.columns.${key}`, name, "a name that pgqueue does not use");
+  return new OptionsError(`pgqueueTables.columns.${key}`, name, "a name that no other column has");
 }

@@ -92,7 +92,7 @@ export function defineJob<S extends StandardSchemaV1>(
  */
 export function defineTicker<S extends StandardSchemaV1, Columns extends object = {}>(
   options: TickerOptions<S, Columns>,
-): TickerSpec<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>, Columns> {
+): TickerSpec<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>, NoInfer<Columns>> {
   checkOptions("defineTicker", tickerOptions, options);
   const spec = Object.freeze({
     kind: "ticker" as const,

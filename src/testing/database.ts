@@ -8,7 +8,7 @@ import { ConflictError, OptionsError, SchemaError } from "../errors.ts";
 import { databaseError } from "../queries/database-error.ts";
 import { checkOptions } from "../tasks/options.ts";
 import { giveDatabase, takeDatabase } from "./pglite-pool.ts";
-import { preparedQuery } from "./prepared-query.ts";
+import { type PreparedQuery, preparedQuery } from "./prepared-query.ts";
 
 /** What Drizzle types `db.query` by: the schema on 0.45, what `defineRelations` made on 1.0. */
 type Queryable = ReturnType<typeof drizzle> extends PgliteDatabase<infer Known> ? Known : never;
@@ -155,7 +155,7 @@ const waiting: ReadonlySet<unknown> = new Set(["query", "exec", "sql", "transact
  */
 function guarded(
   client: PGlite,
-  query: Awaited<ReturnType<typeof preparedQuery>>,
+  { query, exec }: PreparedQuery,
 ): { proxy: PGlite; revoke(): boolean; wasListened(): boolean } {
   let isOpen = true;
   let isHeard = false;
@@ -168,7 +168,7 @@ function guarded(
         scope.isOver = true;
       }
     });
-  const own: Partial<Record<string | symbol, unknown>> = { query, transaction };
+  const own: Partial<Record<string | symbol, unknown>> = { query, exec, transaction };
   const proxy = new Proxy(client, {
     get(target, name) {
       const value = own[name] ?? Reflect.get(target, name, target);

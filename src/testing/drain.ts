@@ -4,6 +4,7 @@ import { ConflictError, OptionsError } from "../errors.ts";
 import { moment, statementTime } from "../queries/clock.ts";
 import { bindingOf } from "../queries/create.ts";
 import { databaseError } from "../queries/database-error.ts";
+import { explained } from "../queries/explained.ts";
 import { ofSpec } from "../queries/of-spec.ts";
 import { primary } from "../queries/statement.ts";
 import { type Duration, milliseconds } from "../tasks/duration.ts";
@@ -162,7 +163,9 @@ function nextEventOf({ db, pgqueue, specs }: InsideOfWorker, until: Date) {
     .limit(1)
     .prepare(`pgqueue_drain_${crypto.randomUUID()}`);
   return async (stuckAt: readonly (Date | null)[]): Promise<DueEvent | undefined> => {
-    const [event] = await query.execute({ stuckAt: JSON.stringify(stuckAt) });
+    const [event] = await query.execute({ stuckAt: JSON.stringify(stuckAt) }).catch((error: unknown) => {
+      throw explained(binding, error);
+    });
     return event && { ...event, at: new Date(event.at) };
   };
 }

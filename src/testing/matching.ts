@@ -1,3 +1,5 @@
+import { OptionsError } from "../errors.ts";
+
 /** A difference between what was looked for and what is there. */
 export interface Mismatch {
   readonly path: string;
@@ -22,6 +24,13 @@ export function mismatches(expected: unknown, actual: unknown, path = ""): Misma
   if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
     return expected.flatMap((item, i) => mismatches(item, actual[i], `${path}[${i}]`));
   }
+  if (isOpaque(expected)) {
+    throw new OptionsError(
+      path || "expected",
+      expected,
+      "a value, or a matcher that has asymmetricMatch (bun:test has none)",
+    );
+  }
   if (isObject(expected) && isObject(actual)) {
     return Object.entries(expected).flatMap(([name, member]) =>
       mismatches(member, actual[name], path === "" ? name : `${path}.${name}`),
@@ -36,6 +45,13 @@ interface Matcher {
 
 function isMatcher(value: unknown): value is Matcher {
   return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === "function";
+}
+
+/** An instance that shows no members, and so would match anything. */
+function isOpaque(value: unknown): boolean {
+  if (!isObject(value) || Object.keys(value).length > 0) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }
 
 /** Of any class: what counts are its own members. */

@@ -14,19 +14,32 @@ const most = 500;
 /** A plan whose result has changed, and a statement that was discarded. */
 const outdated = new Set(["0A000", "26000"]);
 
+/** What may be prepared. All else may change what a prepared statement would do, such as the type of a parameter. */
+const isPreparable = /^\s*(with|select|insert|update|delete)\b/i;
+const beginsTransaction = /^\s*(begin|start\s+transaction)\b/i;
+const endsTransaction = /^\s*(commit|end|rollback(?!\s+to)|abort)\b/i;
+
+/** A client's own `query` and `exec`, to be called in their place. */
+export type PreparedQuery = Pick<PGlite, "query" | "exec">;
+
 /**
  * `client.query`, with statements that are prepared once: a test sends few texts, each many times, and to parse and plan one
  * takes PGlite longer than to run it. What is sent inside a transaction goes the usual way.
  */
-export async function preparedQuery(client: PGlite): Promise<Query> {
+export async function preparedQuery(client: PGlite): Promise<PreparedQuery> {
   const { parse, protocol } = await import("@electric-sql/pglite");
+  // Only its types hide them.
   const { _runExclusiveTransaction, _runExclusiveQuery } = client as unknown as Inside;
   const plain: Query = (text, params, options) => client.query(text, params as any[], options);
-  if (!_runExclusiveTransaction || !_runExclusiveQuery || !parse || !protocol) return plain;
+  const exec: PGlite["exec"] = (...args) => client.exec(...args);
+  if (!_runExclusiveTransaction || !_runExclusiveQuery || !parse || !protocol) {
+    return { query: plain as PGlite["query"], exec };
+  }
 
   // Else the first five runs of a statement are planned one by one.
   await client.exec("set plan_cache_mode = force_generic_plan");
   let count = 0;
+  let isInTransaction = false;
   const prepared = new Map<string, { name: string; types: number[] }>();
   const send = async (...messages: Uint8Array[]) => (await client.execProtocol(concat(messages))).messages;
   const { serialize } = protocol;
@@ -43,9 +56,17 @@ export async function preparedQuery(client: PGlite): Promise<Query> {
     return statement;
   };
 
-  return async (text, params = [], options) => {
+  const noteEffects = (text: string) => {
+    if (beginsTransaction.test(text)) isInTransaction = true;
+    if (endsTransaction.test(text)) isInTransaction = false;
+    if (!isPreparable.test(text)) prepared.clear();
+  };
+
+  const query: Query = async (text, params = [], options) => {
+    noteEffects(text);
     const isKnown = prepared.has(text) || prepared.size < most;
-    if (!isKnown || options?.serializers || options?.paramTypes || options?.blob) return plain(text, params, options);
+    const isPlain = options?.serializers || options?.paramTypes || options?.blob || options?.onNotice;
+    if (!isKnown || isInTransaction || isPlain || !isPreparable.test(text)) return plain(text, params, options);
     try {
       return (await _runExclusiveTransaction.call(client, () =>
         _runExclusiveQuery.call(client, async () => {
@@ -67,10 +88,19 @@ export async function preparedQuery(client: PGlite): Promise<Query> {
         }),
       )) as Results;
     } catch (error) {
-      if (!outdated.has(String((error as { code?: unknown }).code))) throw error;
+      if (!outdated.has(String((error as { code?: unknown }).code)))
+        throw Object.assign(error as object, { query: text, params });
       prepared.delete(text);
       return plain(text, params, options);
     }
+  };
+  return {
+    query: query as PGlite["query"],
+    exec: (text, options) => {
+      noteEffects(text);
+      prepared.clear();
+      return exec(text, options);
+    },
   };
 }
 

@@ -1,6 +1,6 @@
-import { ConflictError, StaleClaimError } from "../errors.ts";
+import { ConflictError, OptionsError, StaleClaimError } from "../errors.ts";
 import { milliseconds } from "../tasks/duration.ts";
-import type { Result } from "../tasks/result.ts";
+import { isResult, type Result } from "../tasks/result.ts";
 import type { Context } from "./handler.ts";
 import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
@@ -40,6 +40,7 @@ export function contextOf(
       throw new ConflictError(`the lease of task ${task.id} was not extended: an open transaction holds its row`);
     },
     finalize: async (tx, result) => {
+      if (!isResult(result)) throw new OptionsError("finalize.result", result, "done(), retry(), fail() or skip()");
       await pgqueue.finalizeOrThrow(tx, spec, { task, result, ...changes(result) });
       run.finalized = result;
     },

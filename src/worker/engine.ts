@@ -7,7 +7,7 @@ import { endsWithin } from "./pause.ts";
 import { Poller } from "./poller.ts";
 import { Prefetch } from "./prefetch.ts";
 import { prepare } from "./prepare.ts";
-import { keepPurging } from "./purger.ts";
+import { keepPurging, purgeNow } from "./purger.ts";
 import { Quarantine } from "./quarantine.ts";
 import { keepReaping } from "./reaper.ts";
 import { Runner } from "./runner.ts";
@@ -62,17 +62,19 @@ export class Engine {
     return prepare(this.#host, this.#registrations);
   }
 
-  /** Runs what is due until nothing is. Resolves to the number of runs. */
+  /** Runs what is due until nothing is, and deletes what is kept no longer. Resolves to the number of runs. */
   async drain(): Promise<number> {
-    await this.prepare();
+    await prepare(this.#host, this.#registrations, { waits: false });
     const before = this.#begun;
-    for (;;) {
+    for (let isDone = false; !isDone; ) {
       const begun = this.#begun;
       let taken = 0;
       for (const { poller } of this.#pipelines) taken += await poller.take();
       await this.#idle();
-      if (taken === 0 || this.#begun === begun) return this.#begun - before;
+      isDone = taken === 0 || this.#begun === begun;
     }
+    for (const { spec } of this.#registrations) if (spec.kind === "job") await purgeNow(this.#host, spec);
+    return this.#begun - before;
   }
 
   /** Claims once for one spec, and waits until all that it began is settled. Resolves to how much that was. */

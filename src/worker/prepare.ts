@@ -7,7 +7,11 @@ import { isOutage } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 
 /** What has to be before the first claim: the rows of tickers, and tables that are there. Waits for a server that is away. */
-export async function prepare(host: Host, registrations: readonly Registration[]): Promise<void> {
+export async function prepare(
+  host: Host,
+  registrations: readonly Registration[],
+  { waits = true } = {},
+): Promise<void> {
   const backoff = new Backoff();
   while (!host.closing.aborted) {
     try {
@@ -16,7 +20,7 @@ export async function prepare(host: Host, registrations: readonly Registration[]
       return;
     } catch (error) {
       if (host.closing.aborted) return;
-      if (!isOutage(error)) throw error;
+      if (!waits || !isOutage(error)) throw error;
       host.report({ type: "error", during: "start", error });
       await backoff.wait(host.closing);
     }

@@ -15,18 +15,28 @@ export async function keepPurging(host: Host, spec: JobSpec): Promise<void> {
   await Promise.all([keepPurgingOf(host, spec, "completed"), keepPurgingOf(host, spec, "failed")]);
 }
 
-async function keepPurgingOf(host: Host, spec: JobSpec, status: "completed" | "failed"): Promise<void> {
+/** Deletes them once. */
+export async function purgeNow(host: Host, spec: JobSpec): Promise<void> {
+  for (const status of ["completed", "failed"] as const) await purgeOf(host, spec, status);
+}
+
+async function purgeOf(host: Host, spec: JobSpec, status: "completed" | "failed"): Promise<void> {
   const olderThan = spec.retain[status];
   if (olderThan === Number.POSITIVE_INFINITY) return;
   const { db, pgqueue, closing, report } = host;
-  const purge = async () => {
-    try {
-      const options = { queue: spec, status, olderThan, limit: chunk };
-      while (!closing.aborted && (await pgqueue.purge(db, options)).length === chunk);
-    } catch (error) {
-      report({ type: "error", during: "purge", queue: spec.queue, error });
-    }
-  };
+  try {
+    const options = { queue: spec, status, olderThan, limit: chunk };
+    while (!closing.aborted && (await pgqueue.purge(db, options)).length === chunk);
+  } catch (error) {
+    report({ type: "error", during: "purge", queue: spec.queue, error });
+  }
+}
+
+async function keepPurgingOf(host: Host, spec: JobSpec, status: "completed" | "failed"): Promise<void> {
+  const olderThan = spec.retain[status];
+  if (olderThan === Number.POSITIVE_INFINITY) return;
+  const { closing } = host;
+  const purge = () => purgeOf(host, spec, status);
   // Soon, since a worker that is often started again would else never come to it; but not before its first claims.
   await pause(shortestInterval * Math.random(), closing);
   await purge();

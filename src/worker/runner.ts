@@ -7,7 +7,7 @@ import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Prefetch } from "./prefetch.ts";
-import type { Quarantine } from "./quarantine.ts";
+import { type Quarantine, quarantineOf } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
@@ -244,12 +244,4 @@ export class Runner {
  */
 function mustBeMarked({ spec }: Registration, { attempt, maxRetries }: Claimed): boolean {
   return attempt > 1 || attempt > (maxRetries ?? spec.maxRetries);
-}
-
-/**
- * How long a suspect runs without killing the process before the next one may begin beside it: longer with each try, so
- * that those which fell beside a deadly one are kept from it in the end.
- */
-function quarantineOf({ attempt }: Claimed): number {
-  return Math.min(1_000 * 5 ** (attempt - 2), 60_000);
 }

@@ -2,6 +2,9 @@ import type { Pgqueue } from "../queries/pgqueue.ts";
 import type { Db } from "../queries/statement.ts";
 import { driverOf } from "./driver.ts";
 
+// Those of before a test has timers faked.
+const { setImmediate, setTimeout } = globalThis;
+
 /** Resolves in the next turn of the event loop. */
 export type NextTurn = () => Promise<void>;
 

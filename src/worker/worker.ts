@@ -50,9 +50,10 @@ export interface Worker<Select = {}, Insert = {}> {
   register<In, Out>(spec: JobSpec<In, Out> | TickerSpec<In, Out, Insert>, handler: Handler<NoInfer<Out>, Select>): this;
   /**
    * Runs what is due, over and over until nothing is, and resolves to the number of runs: for tests, scripts and functions
-   * that are called from time to time. What is due later, such as a retry, is left. Not together with `start`.
+   * that are called from time to time. What is due later, such as a retry, is left. Jobs that are retained no longer are
+   * deleted. Not together with `start`.
    *
-   * @throws as `start`
+   * @throws as `start`, and whatever the driver throws when the database is away.
    * @example
    * await enqueue(db, sendReceipt, { orderId: 1 });
    * await worker.drain();

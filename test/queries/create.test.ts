@@ -151,6 +151,7 @@ test.each<[options: object, field: string]>([
   [{ tasks, queues: pgTable("q", { name: text() }) }, "createPgqueue.queues"],
   [{ tasks: undefined, queues }, "createPgqueue.tasks"],
   [{ tasks, queues: {} }, "createPgqueue.queues"],
+  [{ tasks, queues: pgqueueTables({ prefix: "other_" }).queues }, "createPgqueue.queues"],
 ])("tables that are none of pgqueueTables are refused: %#", (options, field) => {
   expect(() => createPgqueue(options as never)).toThrow(expect.objectContaining({ constructor: OptionsError, field }));
 });

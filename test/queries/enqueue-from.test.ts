@@ -1,5 +1,17 @@
 import { and, asc, count, eq, max, min, sql, sum } from "drizzle-orm";
-import { boolean, date, integer, jsonb, numeric, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import {
+  boolean,
+  char,
+  date,
+  inet,
+  integer,
+  jsonb,
+  numeric,
+  pgTable,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createPgqueue, OptionsError, pgqueueTables } from "../../src/index.ts";
 import { createDatabase } from "../postgres/database.ts";
@@ -63,6 +75,18 @@ describe("the tasks", () => {
       meta: null,
     });
     expect(await enqueueFrom(db, spec, db.select({ payload }).from(orders).where(sql`false`))).toEqual([]);
+  });
+
+  test("carry an inet and a char as Drizzle reads them", async () => {
+    const hosts = pgTable("hosts", { address: inet("address"), code: char("code", { length: 5 }) });
+    await db.execute(sql`create table hosts (address inet, code char(5))`);
+    await db.insert(hosts).values({ address: "10.0.0.1", code: "ab" });
+    const made = await enqueueFrom(
+      db,
+      job(),
+      db.select({ payload: { address: hosts.address, code: hosts.code } }).from(hosts),
+    );
+    expect(await payloadsOf(made)).toEqual(await db.select().from(hosts));
   });
 
   test("carry values as Drizzle reads them", async () => {

@@ -119,7 +119,11 @@ describe("a missing column", () => {
     const tables = pgqueueTables({ columns: { tenant: integer("tenant") } });
     const own = createPgqueue(tables);
     await expect(own.claim(migrated.db, spec, { limit: 1 })).rejects.toMatchObject({
-      missing: expect.stringContaining("tenant"),
+      missing: "tenant",
+      message: expect.stringMatching(/one of your own.*drizzle-kit generate(?!.*migrate)/s),
+    });
+    await expect(own.enqueue(migrated.db, spec, 1, { columns: { tenant: 1 } })).rejects.toMatchObject({
+      missing: "tenant",
     });
   });
 });

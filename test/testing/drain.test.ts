@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { ConflictError, createWorker, done, fail, OptionsError, retry, skip } from "../../src/index.ts";
 import { at, createTestDatabase, drain, enqueued, rollBack, type TestDatabase } from "../../src/testing/index.ts";
 import { daily, enqueue, mail, orders, pgqueue, schema, tasks } from "./shop.ts";
@@ -37,6 +37,23 @@ describe("drain", () => {
         status: "completed",
       },
     ]);
+  });
+
+  test("names a table that the test's schema lacks", async () => {
+    const half = await createTestDatabase({ schema: { tasks } });
+    const worker = createWorker({ db: half.db, pgqueue }).register(mail, () => {});
+    await expect(drain(worker)).rejects.toMatchObject({ name: "SchemaError", missing: "pgqueue_queues" });
+    await half.close();
+  });
+
+  test("goes on under faked timers", async () => {
+    vi.useFakeTimers();
+    try {
+      await enqueue(database.db, mail, { to: "x" });
+      expect(await drain(readyWorker())).toHaveLength(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("moves time through retries, each after its delay, to the end of tries", async () => {

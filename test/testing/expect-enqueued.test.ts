@@ -176,6 +176,14 @@ test("a pattern counts by its members, whatever its class, and by none that is u
   await expectEnqueued(database.db, mail, pattern);
 });
 
+test("a matcher that does not say how to match is refused, as those of bun:test are", async () => {
+  const { db } = database;
+  await enqueue(db, mail, { to: "a" });
+  class ObjectContaining {}
+  const payload = new ObjectContaining() as never;
+  await expect(expectEnqueued(db, mail, { payload })).rejects.toMatchObject({ name: "OptionsError", field: "payload" });
+});
+
 test("where a program has several sets of tables, the one to look into is named", async () => {
   const other = pgqueueTables({ prefix: "other_", columns: { tenant: text("tenant").notNull() } });
   const second = createPgqueue(other);

@@ -114,6 +114,10 @@ describe("the user's columns", () => {
     const { required: _required, ...less } = columns;
     pgqueue.upsertTicker(db, good);
     createWorker({ db, pgqueue }).register(good, () => {});
+    // @ts-expect-error written in place, it lacks the required column all the same
+    worker.register(defineTicker({ queue: "q", key: "k", ...cursor }), () => {});
+    // @ts-expect-error
+    void own.upsertTicker(db, defineTicker({ queue: "q", key: "k", ...cursor }));
     const lacking = defineTicker({ queue: "q", key: "k", ...cursor, columns: less });
     // @ts-expect-error one is missing
     pgqueue.upsertTicker(db, lacking);

@@ -69,6 +69,15 @@ describe("ctx.finalize", () => {
     },
   );
 
+  test.each([[null], ["done"], [{ type: "ok" }]])("refuses %o as a result, before any SQL", async (result) => {
+    const spec = job({ maxRetries: 0 });
+    await pgqueue.enqueue(database.db, spec, 1);
+    const observed = observe(database.db).on(spec, (_, context) => effect(context, 1, result as never));
+    await observed.worker.drain();
+    expect(observed.of("settled")).toMatchObject([{ error: { name: "OptionsError", field: "finalize.result" } }]);
+    expect(await effects()).toEqual([]);
+  });
+
   test("stands although the handler throws afterwards", async () => {
     const spec = job();
     const { id } = await pgqueue.enqueue(database.db, spec, 1);

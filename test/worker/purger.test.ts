@@ -64,6 +64,18 @@ test("what is kept for ever is kept, and so is a ticker that failed", async () =
   expect(await idsOf(db, clock)).toHaveLength(1);
 });
 
+test("a drain deletes what is kept no longer, once it has run what is due", async () => {
+  const spec = job({ hash: () => "one", retain: { completed: "1s" } });
+  await ended(spec.queue, "completed", ["2 s"]);
+  const [old] = await idsOf(db, spec);
+  await pgqueue.enqueue(db, spec, 1);
+  const { worker } = observe(db).on(spec, () => {});
+  expect(await worker.drain()).toBe(1);
+  const left = await idsOf(db, spec);
+  expect(left).toHaveLength(1);
+  expect(left).not.toContain(old);
+});
+
 test("retention keeps up: table and indexes stop growing under work without end", { timeout: 120_000 }, async () => {
   const spec = job({ retain: { completed: "1s" } });
   const worker = observe(db, { concurrency: 50 }).on(spec, () => {});

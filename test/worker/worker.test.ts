@@ -135,6 +135,12 @@ describe("start, run and drain", () => {
     expect(second).toMatchObject({ reason: { name: "ConflictError" } });
   });
 
+  test("want a server that is there: a drain, which would else never end", async () => {
+    const away = drizzle({ client: postgres("postgres://localhost:1/none", { max: 1 }) });
+    const { worker } = observe(away).on(job(), nothing);
+    await expect(worker.drain()).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+
   test("are refused while the worker is being drained", async () => {
     const { worker } = observe(database.db).on(job(), nothing);
     const drained = worker.drain();

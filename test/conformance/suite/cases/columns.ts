@@ -32,9 +32,9 @@ const sets: readonly Columns[] = [
     mood: "it's {bad}",
   },
   { tenant, label: "", count: 0, huge: -1n, price: "0.0000", active: false, document: [1, { a: "[2]" }] },
+  { tenant },
   { tenant, ratio: Number.NaN },
   { tenant, ratio: Number.NEGATIVE_INFINITY },
-  { tenant },
 ];
 
 const names = ["tenant", "label", "origin", "count", "big", "huge", "price", "ratio", "active", "at", "local"] as const;
