@@ -52,6 +52,16 @@ describe("the guides", () => {
     );
   });
 
+  test("list every statement, and mark the builders as README does", async () => {
+    const page = await read("docs/statements.md");
+    const readme = await read("README.md");
+    const listed = [...page.matchAll(/^\| (▸ )?`(\w+)\(/gm)].map(([, mark = "", name]) => mark + name);
+    const inReadme = [...readme.matchAll(/(▸ )?`(\w+)`/g)].map(([, mark = "", name]) => mark + name);
+    const names = Object.keys(createPgqueue(pgqueueTables()));
+    expect(listed.map((name) => name.replace("▸ ", "")).sort()).toEqual(names.sort());
+    for (const name of listed) expect(inReadme).toContain(name);
+  });
+
   test("have links that lead somewhere", async () => {
     for (const name of await readdir(new URL("../../docs/", import.meta.url))) {
       const page = new URL(`../../docs/${name}`, import.meta.url);
