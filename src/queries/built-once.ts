@@ -2,6 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import { isTimeGiven } from "./clock.ts";
+import { readingFast } from "./row-reader.ts";
 import { type DrizzleDb, isTransaction, uncached } from "./statement.ts";
 
 /** The value of a parameter, or what gives it anew for each execution. */
@@ -57,7 +58,8 @@ export function builtOnce<Name extends string, B extends object>(
 
 /** As its own `execute` does. */
 function prepared(builder: Builder | object): Query | undefined {
-  return "_prepare" in builder ? builder._prepare?.() : undefined;
+  const query = "_prepare" in builder ? builder._prepare?.() : undefined;
+  return query && readingFast(query);
 }
 
 /** Drizzle calls a parameter's encoder at each await. */

@@ -21,7 +21,7 @@ export function statementTime(): SQL<Date> {
   return inTest ? moment(inTest) : sql<Date>`statement_timestamp()`;
 }
 
-export function after(milliseconds: number): SQL {
+export function after(milliseconds: number | SQL): SQL {
   return sql`${statementTime()} + ${milliseconds}::float8 * interval '1 millisecond'`;
 }
 

@@ -3,7 +3,8 @@ import { ConflictError } from "../errors.ts";
 import type { TaskStatus } from "../schema/columns.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { after, moment, statementTime } from "./clock.ts";
+import { builtOnce } from "./built-once.ts";
+import { after, statementTime } from "./clock.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
 import { holderOf } from "./holder.ts";
@@ -20,39 +21,65 @@ export async function enqueue(
 ): Promise<Enqueued> {
   checkJobSpec("enqueue", spec);
   const task = newTask("enqueue", spec, payload, options);
-  const values = taskValues(binding, spec, task);
+  const columns = extraParams(binding, extraValues("enqueue", binding, task.columns));
   const handle = primary("enqueue", db);
+  const given = givenBy(task);
+  const names = Object.keys(columns).length > 0 ? null : Object.keys(given);
+  /** The builder that `make` makes of the task's values. */
+  const builder: Make = (name, make) => {
+    const at = { binding, handle, spec, shape: names && `${name} ${names}` };
+    return builtOnce(at, given, (parameters) => make({ ...taskValues(spec, parameters), ...columns }));
+  };
 
   const { hash } = task;
   if (hash === null) {
-    const [inserted] = await insertion(binding, handle, values, { unique: "none" });
+    const [inserted] = await builder("insert", (values) => insertion(binding, handle, values, { unique: "none" }));
     if (inserted) return { id: inserted.id, status: inserted.status, deduplicated: false };
     throw new ConflictError(`enqueue into "${spec.queue}" inserted nothing; look for a trigger or rule on the table`);
   }
   const attempt = spec.dedup === "retained" ? readThenInsert : insertThenRead;
   for (let round = 0; round < mostRounds; round++) {
-    const [enqueued] = await attempt(binding, handle, spec.queue, hash, values);
+    const [enqueued] = await attempt(binding, handle, spec.queue, builder);
     if (enqueued) return enqueued;
   }
   throw hiddenHolder(spec.queue, hash);
 }
 
-function taskValues(binding: Binding, spec: JobSpec, task: NewTask): Record<string, SQL> {
-  const runAt = task.runAt ? moment(task.runAt) : task.delay > 0 ? after(task.delay) : statementTime();
-  const values: Record<string, SQL> = {
-    queue: sql`${spec.queue}::text`,
-    payload: sql`${task.payload}::text::jsonb`,
-    runAt,
-    createdAt: statementTime(),
+type Make = <B extends object>(name: string, make: (values: Record<string, SQL>) => B) => B;
+
+/** What a task sets, as parameters. */
+function givenBy({
+  payload,
+  hash,
+  runAt,
+  delay,
+  priority,
+  maxRetries,
+  meta,
+}: NewTask): Record<string, string | number> {
+  return {
+    payload,
+    ...(hash !== null && { hash }),
+    ...(runAt && { runAt: runAt.toISOString() }),
+    ...(delay > 0 && { delay }),
+    ...(priority !== 0 && { priority }),
+    ...(maxRetries !== null && { maxRetries }),
+    ...(meta !== null && { meta }),
   };
-  if (task.hash !== null) {
-    values.hash = sql`${task.hash}::text`;
-    values.hashHeld = sql`true`;
-  }
-  if (task.priority !== 0) values.priority = sql`${task.priority}::smallint`;
-  if (task.maxRetries !== null) values.maxRetries = sql`${task.maxRetries}::smallint`;
-  if (task.meta !== null) values.meta = sql`${task.meta}::text::jsonb`;
-  return { ...values, ...extraParams(binding, extraValues("enqueue", binding, task.columns)) };
+}
+
+function taskValues(spec: JobSpec, given: Partial<Record<string, SQL>>): Record<string, SQL> {
+  const { payload, hash, runAt, delay, priority, maxRetries, meta } = given;
+  return {
+    queue: sql`${spec.queue}::text`,
+    payload: sql`${payload}::text::jsonb`,
+    runAt: runAt ? sql`${runAt}::text::timestamptz` : delay ? after(delay) : statementTime(),
+    createdAt: statementTime(),
+    ...(hash && { hash: sql`${hash}::text`, hashHeld: sql`true` }),
+    ...(priority && { priority: sql`${priority}::smallint` }),
+    ...(maxRetries && { maxRetries: sql`${maxRetries}::smallint` }),
+    ...(meta && { meta: sql`${meta}::text::jsonb` }),
+  };
 }
 
 function insertion(
@@ -85,32 +112,23 @@ const enqueuedFields = {
  * In one statement. A plain insert … on conflict would wait for any open transaction that has touched the holder, and burn
  * an id each time. No row comes back where a concurrent insert won the race.
  */
-function readThenInsert(
-  binding: Binding,
-  handle: DrizzleDb,
-  queue: string,
-  hash: string,
-  values: Record<string, SQL>,
-): PromiseLike<Enqueued[]> {
-  const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, sql`${hash}::text`));
-  const source = sql`where not exists (select 1 from holder)`;
-  const inserted = handle.$with("inserted").as(insertion(binding, handle, values, { source, unique: "hash" }));
-  const either = sql`(select id, status, true as deduplicated from holder
-    union all select id, status, false from inserted) as enqueued`;
-  return uncached(handle.with(holder, inserted).select(enqueuedFields).from(either));
+function readThenInsert(binding: Binding, handle: DrizzleDb, queue: string, builder: Make): PromiseLike<Enqueued[]> {
+  return builder("read, insert", (values) => {
+    const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, values.hash!));
+    const source = sql`where not exists (select 1 from holder)`;
+    const inserted = handle.$with("inserted").as(insertion(binding, handle, values, { source, unique: "hash" }));
+    const either = sql`(select id, status, true as deduplicated from holder
+      union all select id, status, false from inserted) as enqueued`;
+    return uncached(handle.with(holder, inserted).select(enqueuedFields).from(either));
+  });
 }
 
 /** The holder's row is no proof while it may end at any moment, so the insert has the first word. */
-async function insertThenRead(
-  binding: Binding,
-  handle: DrizzleDb,
-  queue: string,
-  hash: string,
-  values: Record<string, SQL>,
-): Promise<Enqueued[]> {
-  const [inserted] = await insertion(binding, handle, values, { unique: "hash" });
+async function insertThenRead(binding: Binding, handle: DrizzleDb, queue: string, builder: Make): Promise<Enqueued[]> {
+  const [inserted] = await builder("insert held", (values) => insertion(binding, handle, values, { unique: "hash" }));
   if (inserted) return [{ id: inserted.id, status: inserted.status, deduplicated: false }];
-  const found = sql`(${holderOf(binding, queue, sql`${hash}::text`)}) as holder
-    cross join (select true as deduplicated) as found`;
-  return uncached(handle.select(enqueuedFields).from(found));
+  return builder("read holder", ({ hash }) => {
+    const found = sql`(${holderOf(binding, queue, hash!)}) as holder cross join (select true as deduplicated) as found`;
+    return uncached(handle.select(enqueuedFields).from(found));
+  });
 }

@@ -104,7 +104,7 @@ export const columnCases: readonly Case[] = [
       const documents = ["5", "true", "null", "str", '{"a":"\\n"}'];
       const items = documents.map((document, i) => ({
         payload: i,
-        columns: { tenant, document, count: 300 + i, code: `text ${i}` },
+        columns: { tenant, document, count: 400 + i, code: `text ${i}` },
       }));
       await wide.enqueueMany(db, spec, items);
       // As Postgres sees them: Drizzle 0.45 reads such text as JSON once more.
