@@ -64,7 +64,7 @@ describe("a role without rights", () => {
     await db.execute(sql.raw(`drop role ${role}`));
   });
 
-  test("is told what to grant, and then is served", async () => {
+  test("is told what to grant, and then is served", { timeout: 60_000 }, async () => {
     const spec = job();
     const attempt = () => as((tx) => pgqueue.enqueue(tx, spec, 1));
     await expect(attempt()).rejects.toThrow(AccessError);
