@@ -143,4 +143,4 @@ export class Poller {
   }
 }
 
-const mostAtOnce = 500;
+const mostAtOnce = 1_000;

@@ -1,7 +1,7 @@
 /** A claimed task should not wait longer than this for a handler, nor than a small part of its lease. */
 const longestWait = 50;
 const partOfLease = 1 / 50;
-const most = 1_000;
+const most = 2_000;
 
 /** A slower run is believed at once, so that one is enough to stop claiming ahead of it; faster ones only as they repeat. */
 const rise = 0.5;

@@ -8,7 +8,7 @@ import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
 
-const largestBatch = 500;
+const largestBatch = 1_000;
 /** So many batches are written at once, a further one only when it is worth a statement. */
 const mostUnderWay = 2;
 const worthAnother = 100;

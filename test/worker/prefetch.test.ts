@@ -14,7 +14,7 @@ test("claims nothing ahead before the first run has ended", () => {
 });
 
 test.each([
-  ["hundreds ahead of handlers that take no time", 0.02, 1_000],
+  ["hundreds ahead of handlers that take no time", 0.02, 2_000],
   ["as many as ten handlers of 5 ms begin in 50 ms", 5, 100],
   ["none ahead of handlers of a second", 1_000, 0],
 ])("claims %s", (_, duration, target) => {
@@ -28,7 +28,7 @@ test("one slow run ends it, and it takes many fast ones to begin again", () => {
   for (let i = 0; i < 20; i++) prefetch.ran(0.1);
   expect(prefetch.target).toBe(0);
   for (let i = 0; i < 300; i++) prefetch.ran(0.1);
-  expect(prefetch.target).toBe(1_000);
+  expect(prefetch.target).toBe(2_000);
 });
 
 test("nothing waits longer than a small part of a short lease", () => {
@@ -46,7 +46,7 @@ describe("handlers that block each other", () => {
   });
 });
 
-test("however long runs take: never negative, never more than a thousand, and none at all where each outlasts the wait", () => {
+test("however long runs take: never negative, never more than two thousand, and none at all where each outlasts the wait", () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0, max: 1e7, noNaN: true })),
@@ -54,7 +54,7 @@ test("however long runs take: never negative, never more than a thousand, and no
       (runs, n) => {
         const { target } = after(runs, n);
         expect(target).toBeGreaterThanOrEqual(0);
-        expect(target).toBeLessThanOrEqual(1_000);
+        expect(target).toBeLessThanOrEqual(2_000);
         if (runs.every((duration) => duration > 50 * n)) expect(target).toBe(0);
       },
     ),
