@@ -51,8 +51,8 @@ export async function enqueueMany(
     }
   };
   // Where a hash may be held, one insert may not be the end of it.
-  // To Drizzle 1.0 a transaction is no database by type; it has all that is used here.
   const isOneStatement = chunks.length <= 1 && rowOfHash.size === 0;
+  // To Drizzle 1.0 a transaction is no database by type; it has all that is used here.
   await (isOneStatement || isTransaction(handle)
     ? insertAll(handle)
     : throughConflicts(rows, () => handle.transaction((tx) => insertAll(tx as unknown as DrizzleDb))));

@@ -46,6 +46,7 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
   const binding = bindingOf("assertPlans", pgqueue);
   const queue = queueName("assertPlans", options.queue ?? "pgqueue-plans");
   const table = tableName(binding.tasks).name;
+  // Our own table types are spelled without the classes of Drizzle.
   const primaryKey = getTableConfig(binding.tasks as unknown as PgTable).primaryKeys[0]?.getName() ?? `${table}_pkey`;
   const faults = await handle.transaction(async (tx) => {
     // To Drizzle 1.0 a transaction is no database by type.

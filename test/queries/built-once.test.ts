@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { afterAll, expect, test, vi } from "vitest";
 import { done, fail, newClaimToken } from "../../src/index.ts";
+import { setTimeSource } from "../../src/queries/clock.ts";
 import { createDatabase } from "../postgres/database.ts";
 import { job, pgqueue, rowOf } from "./jobs.ts";
 
@@ -79,6 +80,21 @@ test("a condition of the user's own is never kept", async () => {
     await claim(db, spec, { limit: 3, where: sql`payload = ${JSON.stringify(n)}::jsonb` });
   expect((await taken(2)).map(({ payload }) => payload)).toEqual([2]);
   expect((await taken(0)).map(({ payload }) => payload)).toEqual([0]);
+});
+
+test("a moment that a test gave is not kept", async () => {
+  const spec = job();
+  await enqueueMany(db, spec, items(1));
+  const early = claim(db, spec, { limit: 1 });
+  setTimeSource(() => new Date("2001-01-01T00:00:00Z"));
+  try {
+    expect(await early).toHaveLength(1);
+  } finally {
+    setTimeSource(() => undefined);
+  }
+  await enqueueMany(db, spec, items(1));
+  const [task] = await claim(db, spec, { limit: 1 });
+  expect((await rowOf(db, task!.id)).claimedAt!.getUTCFullYear()).toBeGreaterThan(2001);
 });
 
 test("each spec has its own: queue, lease, kind", async () => {
