@@ -70,6 +70,7 @@ interface Held {
 
 const outcomes = (tasks: Claimed<any>[]) =>
   tasks.map((task, i) => ({ task, result: i % 2 ? done(i) : retry("x"), payload: i }));
+const completions = (tasks: Claimed<any>[]) => tasks.map((task) => ({ task, result: done() }));
 const hashes = (from: number) => Array.from({ length: batch }, (_, i) => ({ payload: { hash: `h${from + i}` } }));
 
 /** Each with the indexes it may read, and how many rows of them at the most. */
@@ -92,25 +93,10 @@ const cases: [
   ["claim of one", (db) => pgqueue.claim(db, spec, { limit: 1 }), ["claim", "pkey"], 2],
   ["claim of a ticker", (db) => pgqueue.claim(db, clock, { limit: 1 }), ["claim", "key", "pkey"], 2 * 10],
   ["finalize", (db, { tasks }) => pgqueue.finalize(db, spec, outcomes(tasks)), ["pkey"], 2 * batch],
-  [
-    "finalize of completions",
-    (db, { tasks }) =>
-      pgqueue.finalize(
-        db,
-        spec,
-        tasks.map((task) => ({ task, result: done() })),
-      ),
-    ["pkey"],
-    2 * batch,
-  ],
+  ["finalize of completions", (db, { tasks }) => pgqueue.finalize(db, spec, completions(tasks)), ["pkey"], 2 * batch],
   [
     "finalize that deletes",
-    (db, { tasks }) =>
-      pgqueue.finalize(
-        db,
-        keepsNothing,
-        tasks.map((task) => ({ task, result: done() })),
-      ),
+    (db, { tasks }) => pgqueue.finalize(db, keepsNothing, completions(tasks)),
     ["pkey"],
     2 * batch,
   ],
