@@ -3,7 +3,7 @@ import { ConflictError } from "../errors.ts";
 import type { TaskStatus } from "../schema/columns.ts";
 import type { JobSpec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { builtOnce } from "./built-once.ts";
+import { executedOnce } from "./built-once.ts";
 import { after, statementTime } from "./clock.ts";
 import { type BaseEnqueueOptions, checkJobSpec, type NewTask, newTask } from "./enqueue-options.ts";
 import { type Enqueued, hiddenHolder, mostRounds } from "./enqueued.ts";
@@ -25,27 +25,30 @@ export async function enqueue(
   const handle = primary("enqueue", db);
   const given = givenBy(task);
   const names = Object.keys(columns).length > 0 ? null : Object.keys(given);
-  /** The builder that `make` makes of the task's values. */
-  const builder: Make = (name, make) => {
-    const at = { binding, handle, spec, shape: names && `${name} ${names}` };
-    return builtOnce(at, given, (parameters) => make({ ...taskValues(spec, parameters), ...columns }));
+  /** Sends the builder that `make` makes of the task's values. */
+  const send: Send = (name, make) => {
+    const at = { binding, handle, spec, shape: names && `${name} ${names}`, keepsPlan: readsNothing.has(name) };
+    return executedOnce(at, given, (parameters) => make({ ...taskValues(spec, parameters), ...columns }));
   };
 
   const { hash } = task;
   if (hash === null) {
-    const [inserted] = await builder("insert", (values) => insertion(binding, handle, values, { unique: "none" }));
+    const [inserted] = await send("insert", (values) => insertion(binding, handle, values, { unique: "none" }));
     if (inserted) return { id: inserted.id, status: inserted.status, deduplicated: false };
     throw new ConflictError(`enqueue into "${spec.queue}" inserted nothing; look for a trigger or rule on the table`);
   }
   const attempt = spec.dedup === "retained" ? readThenInsert : insertThenRead;
   for (let round = 0; round < mostRounds; round++) {
-    const [enqueued] = await attempt(binding, handle, spec.queue, builder);
+    const [enqueued] = await attempt(binding, handle, spec.queue, send);
     if (enqueued) return enqueued;
   }
   throw hiddenHolder(spec.queue, hash);
 }
 
-type Make = <B extends object>(name: string, make: (values: Record<string, SQL>) => B) => B;
+/** There is nothing to plan in them that could turn out differently. */
+const readsNothing: ReadonlySet<string> = new Set(["insert", "insert held"]);
+
+type Send = <Rows>(name: string, make: (values: Record<string, SQL>) => PromiseLike<Rows>) => Promise<Rows>;
 
 /** What a task sets, as parameters. */
 function givenBy({
@@ -112,8 +115,8 @@ const enqueuedFields = {
  * In one statement. A plain insert … on conflict would wait for any open transaction that has touched the holder, and burn
  * an id each time. No row comes back where a concurrent insert won the race.
  */
-function readThenInsert(binding: Binding, handle: DrizzleDb, queue: string, builder: Make): PromiseLike<Enqueued[]> {
-  return builder("read, insert", (values) => {
+function readThenInsert(binding: Binding, handle: DrizzleDb, queue: string, send: Send): PromiseLike<Enqueued[]> {
+  return send("read, insert", (values) => {
     const holder = handle.$with("holder", { id: sql`id` }).as(holderOf(binding, queue, values.hash!));
     const source = sql`where not exists (select 1 from holder)`;
     const inserted = handle.$with("inserted").as(insertion(binding, handle, values, { source, unique: "hash" }));
@@ -124,10 +127,10 @@ function readThenInsert(binding: Binding, handle: DrizzleDb, queue: string, buil
 }
 
 /** The holder's row is no proof while it may end at any moment, so the insert has the first word. */
-async function insertThenRead(binding: Binding, handle: DrizzleDb, queue: string, builder: Make): Promise<Enqueued[]> {
-  const [inserted] = await builder("insert held", (values) => insertion(binding, handle, values, { unique: "hash" }));
+async function insertThenRead(binding: Binding, handle: DrizzleDb, queue: string, send: Send): Promise<Enqueued[]> {
+  const [inserted] = await send("insert held", (values) => insertion(binding, handle, values, { unique: "hash" }));
   if (inserted) return [{ id: inserted.id, status: inserted.status, deduplicated: false }];
-  return builder("read holder", ({ hash }) => {
+  return send("read holder", ({ hash }) => {
     const found = sql`(${holderOf(binding, queue, hash!)}) as holder cross join (select true as deduplicated) as found`;
     return uncached(handle.select(enqueuedFields).from(found));
   });

@@ -1,6 +1,6 @@
+import { clientOf, driverOf } from "../queries/driver.ts";
 import { channel } from "../queries/notify.ts";
 import type { Db } from "../queries/statement.ts";
-import { clientOf, driverOf } from "./driver.ts";
 
 const keepAliveDelay = 10_000;
 

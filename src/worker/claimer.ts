@@ -2,6 +2,7 @@ import type { ClaimOptions } from "../queries/claim.ts";
 import { type Claimed, type ClaimToken, newClaimToken } from "../queries/claimed.ts";
 import { isCut } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
+import { KeptPlan } from "./kept-plan.ts";
 import { Watermark } from "./watermark.ts";
 
 /** A claim whose reply never came: its tasks may be held by nobody. */
@@ -18,6 +19,7 @@ export class Claimer {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #watermark = new Watermark();
+  readonly #keptPlan = new KeptPlan();
   #unanswered: UnansweredClaim[] = [];
 
   constructor(host: Host, registration: Registration) {
@@ -29,7 +31,10 @@ export class Claimer {
   async claim(limit: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
     if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
     const after = this.#registration.spec.kind === "job" ? this.#watermark.next() : [];
-    const claimed = await this.#send({ ...options, limit, after });
+    const prepared = this.#keptPlan.isWanted;
+    const claimed = await this.#send({ ...options, limit, after, prepared });
+    const took = performance.now() - claimed.sentAt;
+    this.#keptPlan.answered({ took, prepared, isFilled: claimed.tasks.length === limit });
     this.#watermark.passed(claimed.tasks, { after, limit, sentAt: claimed.sentAt });
     return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(limit, options);
   }

@@ -1,6 +1,6 @@
+import { driverOf } from "../queries/driver.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
 import type { Db } from "../queries/statement.ts";
-import { driverOf } from "./driver.ts";
 
 // Those of before a test has timers faked.
 const { setImmediate, setTimeout } = globalThis;

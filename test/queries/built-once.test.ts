@@ -1,4 +1,8 @@
 import { sql } from "drizzle-orm";
+import { drizzle as drizzlePg } from "drizzle-orm/node-postgres";
+import { drizzle } from "drizzle-orm/postgres-js";
+import pg from "pg";
+import postgres from "postgres";
 import { afterAll, expect, test, vi } from "vitest";
 import { done, fail, newClaimToken } from "../../src/index.ts";
 import { setTimeSource } from "../../src/queries/clock.ts";
@@ -105,4 +109,53 @@ test("each spec has its own: queue, lease, kind", async () => {
     const { leaseUntil, claimedAt } = await rowOf(db, task!.id);
     expect([task!.queue, leaseUntil!.getTime() - claimedAt!.getTime()]).toEqual([spec.queue, spec.leaseDuration]);
   }
+});
+
+/** What of pgqueue's is prepared on the connection that `run` used. */
+async function preparedBy(options: object, run: (db: typeof database.db) => Promise<unknown>): Promise<string[]> {
+  const client = postgres(database.url, { max: 1, ...options });
+  await run(drizzle(client));
+  const rows = await client<{ verb: string }[]>`
+    select substring(statement from '^(insert|with "gate"|with "held"|with "holder")') as verb
+    from pg_prepared_statements where statement ~ 'pgqueue_' and name <> '' and statement !~ 'pg_prepared' order by 1`;
+  await client.end();
+  return rows.map(({ verb }) => verb);
+}
+
+const eachOnce = (prepared: boolean) => async (db: typeof database.db) => {
+  const spec = job({ hash: (payload) => payload?.hash });
+  for (const payload of [1, 2, 3, { hash: "a" }, { hash: "b" }]) await pgqueue.enqueue(db, spec, payload);
+  for (let n = 0; n < 3; n++) {
+    const [task] = await claim(db, spec, { limit: 1, prepared });
+    await finalize(db, spec, { task: task!, result: done() });
+  }
+};
+
+test("postgres-js prepares inserts, and a claim that asks for it; nothing else, and nothing where it must not", async () => {
+  expect(await preparedBy({}, eachOnce(false))).toEqual(["insert"]);
+  expect(await preparedBy({}, eachOnce(true))).toEqual(["insert", 'with "gate"']);
+  expect(await preparedBy({ prepare: false }, eachOnce(true))).toEqual([]);
+});
+
+test("what postgres-js prepared is prepared anew where the connection has lost it, as behind a pooler", async () => {
+  const spec = job();
+  const client = postgres(database.url, { max: 1 });
+  const own = drizzle(client);
+  for (let n = 0; n < 3; n++) {
+    await pgqueue.enqueue(own, spec, n);
+    expect(await claim(own, spec, { limit: 2, prepared: true })).toHaveLength(1);
+    await client.unsafe("deallocate all");
+  }
+  await client.end();
+});
+
+test("node-postgres, which has no way to be told not to, prepares nothing", async () => {
+  const spec = job();
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  const own = drizzlePg(pool);
+  await pgqueue.enqueue(own, spec, 1);
+  expect(await claim(own, spec, { limit: 1, prepared: true })).toHaveLength(1);
+  const { rows } = await pool.query("select statement from pg_prepared_statements where name <> ''");
+  expect(rows).toEqual([]);
+  await pool.end();
 });

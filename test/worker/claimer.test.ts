@@ -130,3 +130,21 @@ test("a worker whose claim was cut off runs every task, each once", async () => 
   expect((await states(spec)).every((state) => state.includes("completed, attempt 1"))).toBe(true);
   await end();
 });
+
+test("claims are prepared once they find little, and not while there is more", async () => {
+  const spec = job();
+  const client = postgres(database.url, { max: 1 });
+  const kept = async () =>
+    (
+      await client`select calls.n from (select sum(generic_plans + custom_plans)::int as n from pg_prepared_statements
+      where statement like 'with "gate"%') as calls`
+    )[0]!.n;
+  const claimer = claimerOf(drizzle(client), spec);
+  const claim = async (limit: number) => (await claimer.claim(limit)).tasks.length;
+  await pgqueue.enqueueMany(database.db, spec, items(5));
+  expect([await claim(2), await claim(2), await claim(2), await kept()]).toEqual([2, 2, 1, null]);
+  expect([await claim(2), await claim(2), await kept()]).toEqual([0, 0, 2]);
+  await pgqueue.enqueueMany(database.db, spec, items(5));
+  expect([await claim(2), await claim(2), await claim(2), await kept()]).toEqual([2, 2, 1, 3]);
+  await client.end();
+});

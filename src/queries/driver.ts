@@ -1,6 +1,6 @@
-import type { Db } from "../queries/statement.ts";
+import type { Db } from "./statement.ts";
 
-/** The drivers that a worker knows from others. A transaction does not show its driver. */
+/** The drivers that are known from others. A transaction does not show its driver. */
 export type Driver = "PGlite" | "postgres.js" | "node-postgres pool";
 
 export function driverOf(db: Db): Driver | undefined {
