@@ -37,9 +37,13 @@ export type Claim = Pick<Claimed, "id" | "queue" | "key" | "token" | "claims">;
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
+export function isToken(token: unknown): token is ClaimToken {
+  return typeof token === "string" && uuid.test(token);
+}
+
 /** @throws OptionsError when it is not a claim token. */
 export function checkToken(field: string, token: unknown): void {
-  if (typeof token !== "string" || !uuid.test(token)) throw new OptionsError(field, token, "a token of newClaimToken");
+  if (!isToken(token)) throw new OptionsError(field, token, "a token of newClaimToken");
 }
 
 /** A token of the claimer's own making, so that a claim whose reply is lost can still be given back. */

@@ -23,49 +23,61 @@ export interface End {
 
 const members: ReadonlySet<string> = new Set(["task", "result", "payload"]);
 
-function checkOutcome(field: string, outcome: Outcome): void {
+function checkOutcome(outcome: Outcome, i: number): void {
   if (typeof outcome !== "object" || outcome === null) {
-    throw new OptionsError(field, outcome, "an object with the task and its result");
+    throw new OptionsError(fieldOf(i), outcome, "an object with the task and its result");
   }
-  for (const [name, value] of Object.entries(outcome)) {
-    if (!members.has(name)) throw new OptionsError(`${field}.${name}`, value, `one of ${[...members].join(", ")}`);
+  for (const name in outcome) {
+    if (members.has(name)) continue;
+    const value = outcome[name as keyof Outcome];
+    throw new OptionsError(`${fieldOf(i)}.${name}`, value, `one of ${[...members].join(", ")}`);
   }
   const { result } = outcome;
-  if (!isResult(result)) throw new OptionsError(`${field}.result`, result, "done(), retry(), fail() or skip()");
+  if (!isResult(result)) throw new OptionsError(`${fieldOf(i)}.result`, result, "done(), retry(), fail() or skip()");
 }
 
-function checkTries(field: string, { attempt, maxRetries }: Claimed): void {
-  if (!Number.isInteger(attempt)) throw new OptionsError(`${field}.attempt`, attempt, "a task that claim returned");
+function checkTries({ attempt, maxRetries }: Claimed, i: number): void {
+  const expected = "a task that claim returned";
+  if (!Number.isInteger(attempt)) throw new OptionsError(`${fieldOf(i)}.task.attempt`, attempt, expected);
   if (maxRetries !== null && !Number.isInteger(maxRetries)) {
-    throw new OptionsError(`${field}.maxRetries`, maxRetries, "a task that claim returned");
+    throw new OptionsError(`${fieldOf(i)}.task.maxRetries`, maxRetries, expected);
   }
+}
+
+/** Made for an error alone: there are thousands of outcomes a second. */
+function fieldOf(i: number): string {
+  return `finalize.outcomes[${i}]`;
 }
 
 /** @throws OptionsError when an outcome has no result, or its task was not claimed by this spec, or is named twice. */
 export function endsOf(spec: Spec, given: Outcome | readonly Outcome[]): readonly End[] {
   const outcomes: readonly Outcome[] = Array.isArray(given) ? given : [given];
-  for (const [i, outcome] of outcomes.entries()) checkOutcome(`finalize.outcomes[${i}]`, outcome);
+  for (let i = 0; i < outcomes.length; i++) checkOutcome(outcomes[i]!, i);
   const tasks = outcomes.map(({ task }) => task);
   checkClaims("finalize", "outcomes", spec, tasks);
-  for (const [i, task] of tasks.entries()) checkTries(`finalize.outcomes[${i}].task`, task);
+  for (let i = 0; i < tasks.length; i++) checkTries(tasks[i]!, i);
   return outcomes.map((outcome) => ({ outcome, next: transition(spec, outcome.task, outcome.result) }));
 }
 
 /**
  * What sets the end apart from a plain completion, as a document; null where nothing does.
  *
- * @param root what errors name before `payload` and `output`
+ * @param i which of several it is, for errors
  */
-export function documentOf(spec: Spec, { outcome: { task, payload }, next }: End, root: string): string | null {
+export function documentOf(spec: Spec, { outcome: { task, payload }, next }: End, i?: number): string | null {
   if (next.isDeleted) return '{"deletes":true}';
   const members: string[] = [];
   if (next.status !== "completed") members.push(`"status":"${next.status}"`);
   if (next.attempt !== task.attempt) members.push(`"attempt":${next.attempt}`);
   if (next.delay !== null) members.push(`"delay":${next.delay}`);
   if (next.output && next.output.value !== null)
-    members.push(`"output":${exactJson(next.output.value, `${root}output`)}`);
+    members.push(`"output":${exactJson(next.output.value, `${rootOf(i)}output`)}`);
   if (next.failure) members.push(`"failure":${JSON.stringify({ attempt: task.attempt, ...next.failure })}`);
   if (payload !== undefined && next.keepsPayload)
-    members.push(`"payload":${encodePayload(spec, payload, `${root}payload`).json}`);
+    members.push(`"payload":${encodePayload(spec, payload, `${rootOf(i)}payload`).json}`);
   return members.length > 0 ? `{${members}}` : null;
+}
+
+function rootOf(i: number | undefined): string {
+  return i === undefined ? "" : `${fieldOf(i)}.`;
 }

@@ -24,7 +24,7 @@ export function finalize(
 ): Statement<{ id: number }> {
   const ends = endsOf(spec, outcomes);
   const handle = primary("finalize", db);
-  const documents = ends.map((end, i) => documentOf(spec, end, ends.length > 1 ? `finalize.outcomes[${i}].` : ""));
+  const documents = ends.map((end, i) => documentOf(spec, end, ends.length > 1 ? i : undefined));
   const form = { kind: kindOf(ends, documents), wait, releasesHash: ends.some(({ next }) => next.releasesHash) };
   const parts = partsOf(ends.map(({ outcome }) => outcome.task));
   const values = hasDocuments(form) ? { ...parts, documents: linesOf(documents) } : parts;

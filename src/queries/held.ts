@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
-import { type Claim, checkToken } from "./claimed.ts";
+import { type Claim, checkToken, isToken } from "./claimed.ts";
 import { fromLines } from "./documents.ts";
 import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
@@ -81,18 +81,39 @@ export function checkClaims(
   checkSpec(call, spec);
   const claims: readonly Claim[] = Array.isArray(given) ? given : [given];
   const ids = new Set<number>();
-  for (const [i, claim] of claims.entries()) {
-    const field = `${call}.${list}[${i}]`;
-    if (!claim || !Number.isSafeInteger(claim.id) || !Number.isInteger(claim.claims)) {
-      throw new OptionsError(field, claim, "a task that claim returned");
-    }
-    checkToken(`${field}.token`, claim.token);
-    if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);
-    const key = spec.kind === "ticker" ? spec.key : null;
-    if ((claim.key ?? null) !== key)
-      throw new OptionsError(`${field}.key`, claim.key, key === null ? "a job" : `"${key}"`);
-    if (!repeats && ids.has(claim.id)) throw new OptionsError(`${field}.id`, claim.id, "each task once");
-    ids.add(claim.id);
+  for (let i = 0; i < claims.length; i++) {
+    const claim = claims[i]!;
+    if (isClaim(spec, claim) && (repeats || !ids.has(claim.id))) ids.add(claim.id);
+    else refuseClaim(`${call}.${list}[${i}]`, spec, claim);
   }
   return claims;
+}
+
+function keyOf(spec: Spec): string | null {
+  return spec.kind === "ticker" ? spec.key : null;
+}
+
+/** All that `refuseClaim` would name a fault of, without a text of where it is: there are thousands a second. */
+function isClaim(spec: Spec, claim: Claim): boolean {
+  return (
+    Boolean(claim) &&
+    Number.isSafeInteger(claim.id) &&
+    Number.isInteger(claim.claims) &&
+    isToken(claim.token) &&
+    claim.queue === spec.queue &&
+    (claim.key ?? null) === keyOf(spec)
+  );
+}
+
+function refuseClaim(field: string, spec: Spec, claim: Claim): never {
+  if (!claim || !Number.isSafeInteger(claim.id) || !Number.isInteger(claim.claims)) {
+    throw new OptionsError(field, claim, "a task that claim returned");
+  }
+  checkToken(`${field}.token`, claim.token);
+  if (claim.queue !== spec.queue) throw new OptionsError(`${field}.queue`, claim.queue, `"${spec.queue}"`);
+  const key = keyOf(spec);
+  if ((claim.key ?? null) !== key) {
+    throw new OptionsError(`${field}.key`, claim.key, key === null ? "a job" : `"${key}"`);
+  }
+  throw new OptionsError(`${field}.id`, claim.id, "each task once");
 }

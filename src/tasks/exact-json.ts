@@ -13,7 +13,8 @@ const longest = 64 * 1024 * 1024;
  * @throws PayloadError with the path of the first value that JSON or jsonb cannot carry.
  */
 export function exactJson(value: unknown, root: string): string {
-  check(value, root, [], 0);
+  // With room for some levels: an empty list that grows takes the memory of seventeen.
+  check(value, root, ["", "", "", ""], 0);
   const json = stringify(value, root);
   if (json.length > longest)
     throw new PayloadError(root, `too large: ${json.length} characters of JSON, over ${longest}`);
@@ -65,7 +66,9 @@ function checkEntries(entries: object, root: string, path: (string | number)[], 
   }
   checkToJson(entries, root, path, depth);
   if (Object.getOwnPropertySymbols(entries).length > 0) refuse(root, path, depth, "an object with a symbol as key");
-  for (const key of Object.keys(entries)) {
+  // Not Object.keys, which makes a list for each of thousands of payloads a second.
+  for (const key in entries) {
+    if (!Object.hasOwn(entries, key)) continue;
     const value = (entries as Record<string, unknown>)[key];
     if (value === undefined) continue;
     path[depth] = key;

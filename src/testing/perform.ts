@@ -102,7 +102,7 @@ export async function perform<In, Out, Columns = {}>(
       finalize: async (_tx, result) => {
         if (!isResult(result)) throw new OptionsError("finalize.result", result, "done(), retry(), fail() or skip()");
         if (finalized) throw new StaleClaimError(spec.queue, task.id);
-        finalized = applied<In>(spec, stored, { task, result, ...changes(result) });
+        finalized = applied<In>(spec, stored, { task, result, ...changes.keptBy(result) });
         run.finalized = result;
       },
     }),

@@ -3,18 +3,17 @@ import type { Claimed } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/ends.ts";
 import { parsePayload } from "../tasks/payload.ts";
 import { done, fail, isResult, type Result, retry } from "../tasks/result.ts";
-import { keepsPayload } from "../tasks/transition.ts";
 import type { Context, Job } from "./handler.ts";
 import type { Registration } from "./host.ts";
-import { changeSince, snapshotOf } from "./payload-change.ts";
+import { PayloadChanges } from "./payload-change.ts";
 import type { Run } from "./run.ts";
 
 /** One run of a handler, as far as it matters what comes of it. */
 type Handled = Pick<Run, "task" | "finalized" | "failed">;
 
 interface Surroundings<R extends Handled> {
-  /** What the handler works with. `changes` tells what a result keeps of the payload. */
-  contextOf(run: R, changes: (result: Result) => { payload?: unknown }): Context;
+  /** What the handler works with. */
+  contextOf(run: R, changes: PayloadChanges): Context;
   warn(message: string): void;
 }
 
@@ -22,7 +21,7 @@ interface Surroundings<R extends Handled> {
 export async function outcomeOf<R extends Handled>(
   { spec, handler }: Registration,
   run: R,
-  { contextOf, warn }: Surroundings<R>,
+  surroundings: Surroundings<R>,
 ): Promise<Outcome> {
   const { task } = run;
   let payload: unknown;
@@ -32,12 +31,11 @@ export async function outcomeOf<R extends Handled>(
     return { task, result: fail(error) };
   }
   const job = jobOf(spec.maxRetries, task, payload);
-  const before = snapshotOf(spec, payload);
-  const changes = (result: Result) => (keepsPayload(spec, result) ? changeSince(spec, before, job.payload) : {});
+  const changes = new PayloadChanges(spec, job);
   try {
-    const returned = await handler(job, contextOf(run, changes));
-    const result = resultOf(spec.queue, run.finalized, returned, warn);
-    return { task, result, payload: changes(result).payload };
+    const returned = await handler(job, surroundings.contextOf(run, changes));
+    const result = resultOf(spec.queue, run.finalized, returned, surroundings.warn);
+    return { task, result, payload: changes.keptBy(result).payload };
   } catch (error) {
     run.failed = true;
     return { task, result: retry(error) };

@@ -3,13 +3,40 @@ import { serialize } from "node:v8";
 import { PayloadError } from "../errors.ts";
 import { exactJson } from "../tasks/exact-json.ts";
 import { encodePayload } from "../tasks/payload.ts";
+import type { Result } from "../tasks/result.ts";
 import type { Spec } from "../tasks/spec.ts";
+import { keepsPayload } from "../tasks/transition.ts";
 
 /** What a payload was before its handler saw it. */
 export type Snapshot = string | Buffer | undefined;
 
 /** Specs whose schema makes what JSON cannot carry, such as a Date. */
 const beyondJson = new WeakSet<Spec>();
+
+/** What a handler makes of the payload of its job. */
+export class PayloadChanges {
+  readonly #spec: Spec;
+  readonly #job: { readonly payload: unknown };
+  readonly #before: Snapshot;
+
+  /** Made before the handler sees the job. */
+  constructor(spec: Spec, job: { readonly payload: unknown }) {
+    this.#spec = spec;
+    this.#job = job;
+    this.#before = snapshotOf(spec, job.payload);
+  }
+
+  /**
+   * What the result keeps of them, as the input that is to be stored; nothing where there is none.
+   *
+   * @throws PayloadError as `changeSince`
+   */
+  keptBy(result: Result): { payload?: unknown } {
+    return keepsPayload(this.#spec, result) ? changeSince(this.#spec, this.#before, this.#job.payload) : unchanged;
+  }
+}
+
+const unchanged: { payload?: never } = {};
 
 /**
  * Some schemas return the caller's own object, and a handler may write into any depth of it, so it is compared with a copy:
@@ -30,7 +57,7 @@ export function snapshotOf(spec: Spec, payload: unknown): Snapshot {
  * @throws PayloadError when what the payload has become cannot be stored.
  */
 export function changeSince<In, Out>(spec: Spec<In, Out>, before: Snapshot, now: Out): { payload?: In } {
-  return isUnchanged(spec, before, now) ? {} : { payload: inputOf(spec, now) };
+  return isUnchanged(spec, before, now) ? unchanged : { payload: inputOf(spec, now) };
 }
 
 function isUnchanged(spec: Spec, before: Snapshot, now: unknown): boolean {

@@ -1,7 +1,8 @@
 import type { TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
+import type { Outcome } from "../queries/ends.ts";
 import { Ahead } from "./ahead.ts";
-import { contextOf } from "./context.ts";
+import { RunContext } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
@@ -46,7 +47,7 @@ export class Runner {
     this.#registration = registration;
     this.#shared = shared;
     this.#surroundings = {
-      contextOf: (run, changes) => contextOf(host, registration, run, changes),
+      contextOf: (run, changes) => new RunContext(host, registration, run, changes),
       warn: (message) => host.report({ type: "warning", message }),
     };
     this.#longestWait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
@@ -129,7 +130,9 @@ export class Runner {
     try {
       if (task.crashed && !leave) await this.#release([run]);
       else if (this.#isWanted(run) && (!mustBeMarked(this.#registration, task) || (await this.#mark(run)))) {
-        await this.#work(run);
+        run.beganAt = performance.now();
+        this.#begun++;
+        this.#ended(run, run.beganAt, await outcomeOf(this.#registration, run, this.#surroundings));
       } else await this.#comeLate(run);
     } catch (error) {
       this.#report("begin", task, error);
@@ -169,11 +172,8 @@ export class Runner {
     }
   }
 
-  async #work(run: Run): Promise<void> {
-    run.beganAt = performance.now();
-    this.#begun++;
-    const outcome = await outcomeOf(this.#registration, run, this.#surroundings);
-    const duration = performance.now() - run.beganAt;
+  #ended(run: Run, beganAt: number, outcome: Outcome): void {
+    const duration = performance.now() - beganAt;
     this.#shared.prefetch.ran(duration);
     this.#shared.settler.settle(run, outcome, duration);
   }
