@@ -6,7 +6,7 @@ import { isoText, statementTime } from "./clock.ts";
 import { linesOf } from "./documents.ts";
 import { documentOf, type End, endsOf, type Outcome } from "./ends.ts";
 import { withFailure } from "./failures.ts";
-import { held, isHeld, type Parts, partsOf } from "./held.ts";
+import { held, isHeld, listsOf, type Parts, partsOf } from "./held.ts";
 import { noClaim } from "./no-claim.ts";
 import { type Db, type DrizzleDb, primary, type Statement, statement } from "./statement.ts";
 
@@ -26,12 +26,15 @@ export function finalize(
   const handle = primary("finalize", db);
   const documents = ends.map((end, i) => documentOf(spec, end, ends.length > 1 ? i : undefined));
   const form = { kind: kindOf(ends, documents), wait, releasesHash: ends.some(({ next }) => next.releasesHash) };
-  const parts = partsOf(ends.map(({ outcome }) => outcome.task));
-  const values = hasDocuments(form) ? { ...parts, documents: linesOf(documents) } : parts;
-  const shape = `finalize ${Object.values(form)}`;
+  const claims = ends.map(({ outcome }) => outcome.task);
+  const values: Readonly<Record<string, string>> = hasDocuments(form)
+    ? { ...listsOf(claims), documents: linesOf(documents) }
+    : { ...partsOf(claims) };
+  const shape = `finalize ${Object.values(form)} ${Object.keys(values)}`;
   return statement(
     builtOnce({ binding, handle, spec, shape }, values, (parameters) =>
-      finalizing(binding, handle, spec, form, parameters),
+      // Named as the values are.
+      finalizing(binding, handle, spec, form, parameters as unknown as Parts),
     ),
   );
 }

@@ -3,7 +3,7 @@ import type { TaskStatus } from "../schema/columns.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
 import type { Claim } from "./claimed.ts";
-import { checkClaims, partsOf } from "./held.ts";
+import { checkClaims, idsOf, isOneOf } from "./held.ts";
 import { type Db, primary, uncached } from "./statement.ts";
 
 /** `busy`: still held, its row locked by another transaction a moment ago. `lost`: held no more. `gone`: no such row. */
@@ -22,8 +22,7 @@ export async function heldBy({ tasks }: Binding, db: Db, spec: Spec, claims: rea
   // One process may hold two claims of a task: an old one whose handler is deaf, and a new one.
   checkClaims("heldBy", "tasks", spec, claims, { repeats: true });
   if (claims.length === 0) return [];
-  const { ids } = partsOf(claims);
-  const isNamed = sql`${tasks.queue} = ${spec.queue} and ${tasks.id} = any((select ${ids}::text::bigint[])::bigint[])`;
+  const isNamed = sql`${tasks.queue} = ${spec.queue} and ${isOneOf(tasks.id, idsOf(claims))}`;
   const rows = await uncached(
     primary("heldBy", db)
       .select({ id: tasks.id, token: tasks.claimToken, claims: tasks.claims, status: tasks.status })

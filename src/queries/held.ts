@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import { OptionsError } from "../errors.ts";
 import type { Spec } from "../tasks/spec.ts";
 import type { Binding } from "./binding.ts";
@@ -7,23 +8,46 @@ import { fromLines } from "./documents.ts";
 import { checkSpec } from "./of-spec.ts";
 import { type DrizzleDb, lockName } from "./statement.ts";
 
-/** Claims as parameters: a list of each part, as text, which binds the same on every driver. */
-export function partsOf(claims: readonly Claim[]): Readonly<Record<"ids" | "tokens" | "counts", string>> {
+/** Claims as parameters, as text, which binds the same on every driver: a list of each part. */
+export interface Listed<T = string> {
+  readonly ids: T;
+  readonly tokens: T;
+  readonly counts: T;
+}
+
+/** Claims as parameters where all have the same token and count, as most that were claimed together have. */
+export interface Uniform<T = string> {
+  readonly ids: T;
+  readonly token: T;
+  readonly count: T;
+}
+
+export function partsOf(claims: readonly Claim[]): Listed | Uniform {
+  const [first] = claims;
+  const isUniform = first && claims.every(({ token, claims }) => token === first.token && claims === first.claims);
+  return isUniform ? { ids: idsOf(claims), token: first.token, count: String(first.claims) } : listsOf(claims);
+}
+
+export function listsOf(claims: readonly Claim[]): Listed {
   return {
-    ids: `{${claims.map(({ id }) => id)}}`,
+    ids: idsOf(claims),
     tokens: `{${claims.map(({ token }) => token)}}`,
     counts: `{${claims.map(({ claims }) => claims)}}`,
   };
 }
 
-export type Parts = Readonly<Record<"ids" | "tokens" | "counts", SQL | string>> & { readonly documents?: SQL };
+export function idsOf(claims: readonly Claim[]): string {
+  return `{${claims.map(({ id }) => id)}}`;
+}
+
+export type Parts = (Listed<SQL | string> & { readonly documents?: SQL }) | Uniform<SQL | string>;
 
 /**
  * Those of the tasks whose claim still stands, locked. The fence is the id, the token and the number of claims; a status
  * beside it would let the planner take the partial lease index, which fills with dead entries. Rows that another
  * transaction holds are skipped, so that no statement over many rows ever waits; `wait` is for a single task.
  *
- * @param parts what `partsOf` says; and the lines of a document for each, which is `given.doc` in `columns`
+ * @param parts what `partsOf` says; or lists, and the lines of a document for each, which is `given.doc` in `columns`
  * @param columns what else to select of each, for example `given.doc ->> 'status' as status`
  * @param lock "update" for rows that are to be deleted: what refers to them is waited for, or skipped
  */
@@ -38,19 +62,27 @@ export function held(
     wait = false,
   }: { columns?: SQL | undefined; lock?: "update" | "no key update"; wait?: boolean } = {},
 ) {
+  const source =
+    "token" in parts
+      ? sql`${tasks} where ${tasks.queue} = ${spec.queue} and ${isOneOf(tasks.id, parts.ids)}
+      and ${tasks.claimToken} = ${parts.token}::text::uuid and ${tasks.claims} = ${parts.count}::text::int`
+      : sql`${given(parts)} join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = given.id
+      and ${tasks.claimToken} = given.token and ${tasks.claims} = given.claims`;
   return handle.$with("held", { id: sql<number>`id` }).as(sql`
-    select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``}
-    from ${given(parts)}
-    join ${tasks} on ${tasks.queue} = ${spec.queue} and ${tasks.id} = given.id
-      and ${tasks.claimToken} = given.token and ${tasks.claims} = given.claims
+    select ${tasks.id} as id ${columns ? sql`, ${columns}` : sql``} from ${source}
     for ${sql.raw(lock)} of ${lockName(tasks)} ${wait ? sql`` : sql`skip locked`}`);
+}
+
+/** By primary key: how many there are the planner does not see, and so expects a few. */
+export function isOneOf(id: PgColumn, ids: SQL | string): SQL {
+  return sql`${id} = any((select ${ids}::text::bigint[])::bigint[])`;
 }
 
 /**
  * As rows. From sub-selects the planner does not see how many there are, expects a few, and looks each up by primary key
  * whatever the statistics say; for hundreds it reads a table of some ten thousand rows from end to end.
  */
-function given({ ids, tokens, counts, documents }: Parts): SQL {
+function given({ ids, tokens, counts, documents }: Listed<SQL | string> & { readonly documents?: SQL }): SQL {
   const parts = sql`(select ${ids}::text::bigint[]), (select ${tokens}::text::uuid[]), (select ${counts}::text::int[])`;
   if (!documents) return sql`unnest(${parts}) as given(id, token, claims)`;
   return sql`(select id, token, claims, line::jsonb as doc

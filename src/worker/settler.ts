@@ -98,12 +98,19 @@ export class Settler {
     this.#underWay++;
     try {
       while (this.#gathered.length > 0) {
-        const batch = this.#gathered.splice(0, largestBatch).filter((settlement) => this.#open.has(settlement));
+        const batch = this.#nextBatch().filter((settlement) => this.#open.has(settlement));
         if (batch.length > 0) await this.#write(batch);
       }
     } finally {
       this.#underWay--;
     }
+  }
+
+  /** Where there are enough of one claim they go by themselves: Postgres finds them faster. */
+  #nextBatch(): Settlement[] {
+    const token = this.#gathered[0]?.run.task.token;
+    const others = this.#gathered.findIndex(({ run }) => run.task.token !== token);
+    return this.#gathered.splice(0, others >= worthAnother ? Math.min(others, largestBatch) : largestBatch);
   }
 
   async #write(batch: Settlement[]): Promise<void> {

@@ -71,6 +71,10 @@ interface Held {
 const outcomes = (tasks: Claimed<any>[]) =>
   tasks.map((task, i) => ({ task, result: i % 2 ? done(i) : retry("x"), payload: i }));
 const completions = (tasks: Claimed<any>[]) => tasks.map((task) => ({ task, result: done() }));
+const ofTwoClaims = (tasks: Claimed<any>[]) => {
+  const token = newClaimToken();
+  return tasks.map((task, i) => (i % 2 ? { ...task, token } : task));
+};
 const hashes = (from: number) => Array.from({ length: batch }, (_, i) => ({ payload: { hash: `h${from + i}` } }));
 
 /** Each with the indexes it may read, and how many rows of them at the most. */
@@ -95,6 +99,12 @@ const cases: [
   ["finalize", (db, { tasks }) => pgqueue.finalize(db, spec, outcomes(tasks)), ["pkey"], 2 * batch],
   ["finalize of completions", (db, { tasks }) => pgqueue.finalize(db, spec, completions(tasks)), ["pkey"], 2 * batch],
   [
+    "finalize of completions of two claims",
+    (db, { tasks }) => pgqueue.finalize(db, spec, completions(ofTwoClaims(tasks))),
+    ["pkey"],
+    2 * batch,
+  ],
+  [
     "finalize that deletes",
     (db, { tasks }) => pgqueue.finalize(db, keepsNothing, completions(tasks)),
     ["pkey"],
@@ -109,6 +119,7 @@ const cases: [
   ["finalize of one", (db, { tasks }) => pgqueue.finalize(db, spec, outcomes(tasks.slice(0, 1))), ["pkey"], 2],
   ["finalizeOrThrow", (db, { tasks }) => pgqueue.finalizeOrThrow(db, spec, outcomes(tasks)[0]!), ["pkey"], 2],
   ["release", (db, { tasks }) => pgqueue.release(db, spec, tasks), ["pkey"], 2 * batch],
+  ["release of two claims", (db, { tasks }) => pgqueue.release(db, spec, ofTwoClaims(tasks)), ["pkey"], 2 * batch],
   ["releaseClaim", (db, { token }) => pgqueue.releaseClaim(db, spec, token), ["lease", "pkey"], 3 * batch],
   ["extendLease", (db, { tasks }) => pgqueue.extendLease(db, spec, tasks), ["pkey"], 2 * batch],
   ["markStarted", (db, { tasks }) => pgqueue.markStarted(db, spec, tasks), ["pkey"], 2 * batch],

@@ -6,6 +6,8 @@ import {
   defineJob,
   done,
   fail,
+  type JobSpec,
+  newClaimToken,
   OptionsError,
   PayloadError,
   retry,
@@ -320,6 +322,26 @@ describe("the fence", () => {
       expect(await finalize(db, spec, { task: forged, result: done() })).toEqual([]);
     }
     expect(await finalize(db, spec, { task: task!, result: done() })).toHaveLength(1);
+  });
+
+  describe.each<[string, (spec: JobSpec<any>) => Promise<Claimed[]>]>([
+    ["together", (spec) => claimNew(db, spec, 3)],
+    ["one by one", async (spec) => (await Promise.all([1, 2, 3].map(() => claimNew(db, spec, 1)))).flat()],
+  ])("of tasks that were claimed %s", (_, claimThree) => {
+    test.each([{ token: newClaimToken() }, { claims: 2 }])("is that of each: %o is wrong", async (wrong) => {
+      const spec = job();
+      const tasks = await claimThree(spec);
+      const end = (tasks: Claimed[]) =>
+        finalize(
+          db,
+          spec,
+          tasks.map((task) => ({ task, result: done() })),
+        );
+      expect(await end(tasks.map((task) => ({ ...task, ...wrong })))).toEqual([]);
+      const [first, second, third] = tasks as [Claimed, Claimed, Claimed];
+      expect(await end([first, { ...second, ...wrong }])).toEqual([{ id: first.id }]);
+      expect((await end([second, third])).map(({ id }) => id).sort()).toEqual([second.id, third.id].sort());
+    });
   });
 
   test("a lease that ran out but was not taken over still counts", async () => {
