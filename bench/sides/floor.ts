@@ -1,18 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { drizzle } from "drizzle-orm/postgres-js";
-import postgres from "postgres";
 import { library } from "../package-under-test.ts";
-import { benchmarkJob, pgqueue, pgqueueSide } from "./pgqueue.ts";
+import { benchmarkJob, connect, type Db, pgqueue, pgqueueSide } from "./pgqueue.ts";
 import type { Handle, Side } from "./side.ts";
 
 interface Settings {
+  driver: "node-postgres";
   /** Each on a connection of its own. */
   loops: number;
   /** Tasks of one claim and one finalize. */
   batch: number;
 }
 
-const settings: Settings = { loops: 2, batch: 1_000 };
+const settings: Settings = { driver: "node-postgres", loops: 2, batch: 1_000 };
 
 /** pgqueue's own statements in a bare loop: what a worker could reach if it cost nothing. */
 export const floorSide: Side = {
@@ -22,10 +21,8 @@ export const floorSide: Side = {
 
   async openConsumer(url, { handle, deletes }) {
     if (deletes) throw new Error("The floor deletes nothing.");
-    const { loops, batch } = settings;
-    const client = postgres(url, { max: loops });
-    const db = drizzle({ client });
-    await client`select 1`;
+    const { driver, loops, batch } = settings;
+    const { db, end } = await connect(url, driver, { max: loops });
     const stopped = new AbortController();
     let running: Promise<unknown> = Promise.resolve();
     return {
@@ -35,18 +32,13 @@ export const floorSide: Side = {
       async stop() {
         stopped.abort();
         await running;
-        await client.end();
+        await end();
       },
     };
   },
 };
 
-async function loop(
-  db: ReturnType<typeof drizzle>,
-  batch: number,
-  handle: Handle,
-  stopped: AbortSignal,
-): Promise<void> {
+async function loop(db: Db, batch: number, handle: Handle, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
     const claimed = await pgqueue.claim(db, benchmarkJob, { limit: batch });
     if (claimed.length === 0) {

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { drizzle } from "drizzle-orm/postgres-js";
+import { drizzle as drizzleNodePostgres } from "drizzle-orm/node-postgres";
+import { drizzle as drizzlePostgresJs } from "drizzle-orm/postgres-js";
+import pg from "pg";
 import postgres from "postgres";
 import * as v from "valibot";
 import { library } from "../package-under-test.ts";
@@ -14,18 +16,40 @@ export const benchmarkJob = defineJob({
   payload: v.object({ n: v.number(), to: v.string() }),
 });
 
+type Driver = "postgres.js" | "node-postgres";
+
 interface Settings {
+  driver: Driver;
   worker: { concurrency?: number };
-  /** Options of postgres.js. */
+  /** Options of the driver. */
   pool: { max?: number };
 }
 
+// As docs/performance.md advises: node-postgres for batches, postgres.js for single tasks.
 const settings: Record<Tuning, Settings> = {
-  default: { worker: {}, pool: {} },
-  best: { worker: { concurrency: 1_000 }, pool: { max: 10 } },
-  latency: { worker: {}, pool: {} },
-  "slow handlers": { worker: { concurrency: 50 }, pool: { max: 10 } },
+  default: { driver: "postgres.js", worker: {}, pool: {} },
+  best: { driver: "node-postgres", worker: { concurrency: 1_000 }, pool: { max: 10 } },
+  latency: { driver: "postgres.js", worker: {}, pool: {} },
+  "slow handlers": { driver: "node-postgres", worker: { concurrency: 50 }, pool: { max: 10 } },
 };
+
+export type Db = Parameters<typeof pgqueue.claim>[0];
+
+/** A pool with one connection open. */
+export async function connect(
+  url: string,
+  driver: Driver,
+  { max }: { max?: number } = {},
+): Promise<{ db: Db; end(): Promise<void> }> {
+  if (driver === "postgres.js") {
+    const client = postgres(url, { ...(max && { max }), onnotice() {} });
+    await client`select 1`;
+    return { db: drizzlePostgresJs({ client }), end: () => client.end() };
+  }
+  const pool = new pg.Pool({ connectionString: url, ...(max && { max }) });
+  await pool.query("select 1");
+  return { db: drizzleNodePostgres({ client: pool }), end: () => pool.end() };
+}
 
 const purgePause = 100;
 const purgeLimit = 10_000;
@@ -39,14 +63,13 @@ export const pgqueueSide: Side = {
   countCompleted: "select count(*)::int from pgqueue_tasks where status = 'completed'",
 
   async install(url) {
-    const client = postgres(url, { onnotice() {} });
-    await migrate(drizzle({ client }));
-    await client.end();
+    const { db, end } = await connect(url, "postgres.js");
+    await migrate(db);
+    await end();
   },
 
   async openProducer(url) {
-    const client = postgres(url);
-    const db = drizzle({ client });
+    const { db, end } = await connect(url, "postgres.js");
     return {
       async enqueue(payload) {
         await pgqueue.enqueue(db, benchmarkJob, payload);
@@ -55,15 +78,14 @@ export const pgqueueSide: Side = {
         const items = payloads.map((payload) => ({ payload }));
         await pgqueue.enqueueMany(db, benchmarkJob, items);
       },
-      close: () => client.end(),
+      close: end,
     };
   },
 
   async openConsumer(url, { tuning, handle, deletes }) {
-    const client = postgres(url, settings[tuning].pool);
-    const db = drizzle({ client });
-    await client`select 1`;
-    const worker = createWorker({ db, pgqueue, ...settings[tuning].worker });
+    const { driver, worker: options, pool } = settings[tuning];
+    const { db, end } = await connect(url, driver, pool);
+    const worker = createWorker({ db, pgqueue, ...options });
     worker.register(benchmarkJob, ({ payload }) => handle(payload.n));
     const stopped = new AbortController();
     let purging = Promise.resolve();
@@ -76,13 +98,13 @@ export const pgqueueSide: Side = {
         await worker.stop();
         stopped.abort();
         await purging;
-        await client.end();
+        await end();
       },
     };
   },
 };
 
-async function keepPurging(db: ReturnType<typeof drizzle>, stopped: AbortSignal): Promise<void> {
+async function keepPurging(db: Db, stopped: AbortSignal): Promise<void> {
   const finished = { queue: benchmarkJob, status: "completed", olderThan: 0, limit: purgeLimit } as const;
   while (!stopped.aborted) {
     const purged = await pgqueue.purge(db, finished);

@@ -119,10 +119,24 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   const source = sql`from ${documentRows(documents)} left join pgqueue_announced on true ${isNew}
     order by docs.position`;
   const announced = announcement(handle, notifies.onInsert, sql`${spec.queue}::text`, sql`where ${oneIsDue(rows)}`);
-  const insert = insertTasks(binding, handle.with(announced), values, { source, unique: hash ? "hash" : "none" });
-  if (hash) assignByHash(rows, await insert.returning({ id: tasks.id, status: tasks.status, hash: tasks.hash }));
-  else assignInOrder(spec, rows, await insert.returning({ id: tasks.id, status: tasks.status }));
+  if (hash) {
+    const insert = insertTasks(binding, handle.with(announced), values, { source, unique: "hash" });
+    return assignByHash(rows, await insert.returning({ id: tasks.id, status: tasks.status, hash: tasks.hash }));
+  }
+  const insert = insertTasks(binding, handle, values, { source, unique: "none" });
+  const inserted = handle
+    .$with("inserted")
+    .as(insert.returning({ id: tasks.id, status: sql`${tasks.status}`.as("status") }));
+  const [all] = await uncached(handle.with(announced, inserted).select(inOneRow).from(sql`inserted`));
+  assignInOrder(spec, rows, all!);
 }
+
+/** What was inserted, by id, in one row: a driver takes longer to read thousands than Postgres to insert some of them. */
+const inOneRow = {
+  ids: sql<string | null>`string_agg(id::text, ',' order by id)`,
+  /** Null where all are pending, as they are unless a trigger of the user's says otherwise. */
+  statuses: sql<string | null>`case when not bool_and(status = 'pending') then string_agg(status, ',' order by id) end`,
+};
 
 /** By the clock of Postgres. */
 function oneIsDue(rows: readonly Row[]): SQL {
@@ -140,16 +154,16 @@ function assignByHash(rows: readonly Row[], inserted: { id: number; status: Task
 }
 
 /** Rows get their ids in the order of the document. */
-function assignInOrder(spec: JobSpec, rows: readonly Row[], inserted: { id: number; status: TaskStatus }[]) {
-  if (inserted.length !== rows.length) {
+function assignInOrder(spec: JobSpec, rows: readonly Row[], inserted: { ids: string | null; statuses: string | null }) {
+  const ids = inserted.ids?.split(",") ?? [];
+  const statuses = inserted.statuses?.split(",") as TaskStatus[] | undefined;
+  if (ids.length !== rows.length) {
     throw new ConflictError(
-      `enqueueMany into "${spec.queue}" inserted ${inserted.length} of ${rows.length} tasks; look for a trigger`,
+      `enqueueMany into "${spec.queue}" inserted ${ids.length} of ${rows.length} tasks; look for a trigger`,
     );
   }
-  inserted.sort((a, b) => a.id - b.id);
-  for (const [i, row] of rows.entries()) {
-    const { id, status } = inserted[i]!;
-    row.enqueued = { id, status, deduplicated: false };
+  for (let i = 0; i < rows.length; i++) {
+    rows[i]!.enqueued = { id: Number(ids[i]), status: statuses?.[i] ?? "pending", deduplicated: false };
   }
 }
 
