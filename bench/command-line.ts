@@ -8,6 +8,8 @@ export interface Command {
   readonly repetitions: number;
   readonly json: string | undefined;
   readonly svg: string | undefined;
+  /** Nothing is measured: the results in this file go into the documentation. */
+  readonly publish: string | undefined;
 }
 
 /** Something that the caller wrote cannot be understood. */
@@ -23,6 +25,7 @@ const options = {
   repetitions: { type: "string" },
   json: { type: "string" },
   svg: { type: "string" },
+  publish: { type: "string" },
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
@@ -39,8 +42,8 @@ export function parseCommand(args: readonly string[], scenarios: readonly string
   if (unknown.length > 0) {
     throw new UsageError(`There is no scenario ${unknown.join(", ")}. There are: ${scenarios.join(", ")}`);
   }
-  const { quick, gate, json, svg } = values;
-  return { only, quick, gate, json, svg, repetitions: repetitionsOf(values.repetitions, quick) };
+  const { quick, gate, json, svg, publish } = values;
+  return { only, quick, gate, json, svg, publish, repetitions: repetitionsOf(values.repetitions, quick) };
 }
 
 export function helpText(scenarios: readonly string[]): string {
@@ -52,6 +55,7 @@ export function helpText(scenarios: readonly string[]): string {
   --gate             exits with 1, naming the rows, where pgqueue misses what it is held to
   --json FILE        where the results go; default bench/results/<date>.json
   --svg FILE         where the chart goes; default bench/results/<date>.svg
+  --publish FILE     measures nothing: puts the results in the file, of a whole run, into docs/performance.md
   --help
 
 PGQUEUE_DIST names the folder of another build of pgqueue than dist.`;

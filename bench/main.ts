@@ -6,6 +6,7 @@ import { resultChart } from "./chart.ts";
 import { type Command, helpText, parseCommand, UsageError } from "./command-line.ts";
 import { gate } from "./gate.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
+import { publish } from "./publish.ts";
 import type { Results, ScenarioResult } from "./results.ts";
 import { runScenario } from "./run.ts";
 import { allScenarios } from "./scenarios/all.ts";
@@ -22,8 +23,9 @@ async function main(args: readonly string[]): Promise<number> {
   const names = allScenarios(false).map(({ name }) => name);
   try {
     const command = parseCommand(args, names);
-    if (command) return await benchmark(command);
-    console.log(helpText(names));
+    if (command?.publish) await publish(command.publish);
+    else if (command) return await benchmark(command);
+    else console.log(helpText(names));
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
