@@ -25,7 +25,7 @@ function figures(results: Results): string {
     `Of Postgres' settings these differ from its defaults: ${Object.entries(server)
       .map(([name, value]) => `\`${name}=${value}\``)
       .join(", ")}.`,
-    "![The rates as bars](performance.svg)",
+    "![The rates as bars](../bench/published/chart.svg)",
     gateTable(gate(results)),
     resultTables(results),
   ].join("\n\n");

@@ -21,10 +21,12 @@ const longestPause = 25;
 export async function latency(input: LatencyInput, channel: Channel): Promise<number[]> {
   const side = await loadSide(input.side);
   let handled = Promise.withResolvers<number>();
+  let awaited = -1;
   const consumer = await side.openConsumer(input.url, {
     tuning: input.tuning,
     deletes: false,
-    handle() {
+    handle(n) {
+      if (n !== awaited) throw new Error(`Task ${n} was handled while ${awaited} was awaited.`);
       handled.resolve(performance.now());
       return undefined;
     },
@@ -35,6 +37,7 @@ export async function latency(input: LatencyInput, channel: Channel): Promise<nu
   const latencies: number[] = [];
   for (let n = 0; n < input.warmUp + input.samples; n++) {
     handled = Promise.withResolvers();
+    awaited = n;
     const began = performance.now();
     await producer.enqueue(payloadOf(n));
     latencies.push((await handled.promise) - began);

@@ -21,7 +21,7 @@ export function claimScenario(quick: boolean): Scenario {
   const claims = quick ? 200 : 500;
   const all = others.map((rows): ClaimContender => {
     const beside = rows === "none" ? "nothing else" : `${count.toLocaleString("en")} ${rows}`;
-    return { name: `pgqueue, ${beside}`, side: "pgqueue", tuning: "best", tasks: claims * limit, others: rows };
+    return { name: `pgqueue, ${beside}`, side: "pgqueue", tuning: "statements", tasks: claims * limit, others: rows };
   });
   return {
     name: "claim",

@@ -34,7 +34,7 @@ export function enqueueScenarios(quick: boolean): Scenario[] {
 }
 
 function scenario(name: string, title: string, tasks: number, enqueuing: Enqueuing): Scenario {
-  const all = contenders(["pgqueue", "graphile-worker", "pg-boss"], "best", tasks);
+  const all = contenders(["pgqueue", "graphile-worker", "pg-boss"], "statements", tasks);
   return {
     name,
     title,

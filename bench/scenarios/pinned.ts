@@ -9,8 +9,10 @@ import { checkAtMostOnce, endAll, Progress, startWorker } from "./working.ts";
 
 const warmUp = 5_000;
 /** How many tasks are kept due, by so many in one call. */
-const due = 20_000;
+const due = 50_000;
 const fed = 5_000;
+/** With fewer it is the feeder that is measured. */
+const least = 2_000;
 
 interface PinnedContender extends Contender {
   isPinned: boolean;
@@ -70,7 +72,13 @@ async function measure(bench: Bench, contender: PinnedContender): Promise<Figure
     }
     let enqueued = due;
     const progress = new Progress([worker]);
+    let inserted = due;
+    feeder.onProgress = (count) => {
+      inserted = count;
+    };
+    let fewest = due;
     progress.onReport = (done) => {
+      fewest = Math.min(fewest, inserted - done);
       for (; enqueued - done < due; enqueued += fed) feeder.number(fed);
     };
     worker.begin();
@@ -78,6 +86,8 @@ async function measure(bench: Bench, contender: PinnedContender): Promise<Figure
     const endedAt = await progress.reaches(before + tasks);
     progress.onReport = () => {};
     checkAtMostOnce(await endAll([worker]));
+    if (fewest < least)
+      throw new Error(`Only ${fewest} tasks were left at a time: they were not enqueued fast enough.`);
     return { rate: (tasks / (endedAt - beganAt)) * 1_000 };
   } finally {
     worker.kill();

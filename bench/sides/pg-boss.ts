@@ -2,7 +2,7 @@ import { type ConstructorOptions, type Job, PgBoss, type WorkOptions } from "pg-
 import type { Payload, Side, Tuning } from "./side.ts";
 
 interface Settings {
-  boss: Pick<ConstructorOptions, "max" | "useListenNotify">;
+  boss: Pick<ConstructorOptions, "max" | "useListenNotify" | "supervise" | "schedule" | "migrate">;
   queue: { notify?: boolean };
   work: WorkOptions;
 }
@@ -24,6 +24,7 @@ const settings: Record<Tuning, Settings> = {
     queue: {},
     work: { batchSize: 10, localConcurrency: 5, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true },
   },
+  statements: { boss: { supervise: false, schedule: false, migrate: false }, queue: {}, work: {} },
 };
 
 const queue = "benchmark";
@@ -38,13 +39,13 @@ export const pgBossSide: Side = {
   countCompleted: `select count(*)::int from pgboss.job where name = '${queue}' and state = 'completed'`,
 
   async install(url, tuning) {
-    const boss = await open(url, settings[tuning].boss);
+    const boss = await open(url, { ...settings[tuning].boss, migrate: true });
     await boss.createQueue(queue, settings[tuning].queue);
     await boss.stop();
   },
 
   async openProducer(url) {
-    const boss = await open(url, { supervise: false, schedule: false, migrate: false });
+    const boss = await open(url, settings.statements.boss);
     return {
       async enqueue(payload) {
         await boss.send(queue, payload);

@@ -7,6 +7,8 @@ import * as v from "valibot";
 import { library } from "../package-under-test.ts";
 import type { Side, Tuning } from "./side.ts";
 
+type WorkerEvent = Parameters<NonNullable<Parameters<typeof library.createWorker>[0]["onEvent"]>>[0];
+
 const { createPgqueue, createWorker, defineJob, migrate, pgqueueTables } = library;
 
 export const pgqueue = createPgqueue(pgqueueTables());
@@ -31,6 +33,7 @@ const settings: Record<Tuning, Settings> = {
   best: { driver: "node-postgres", worker: { concurrency: 1_000 }, pool: { max: 10 } },
   latency: { driver: "postgres.js", worker: {}, pool: {} },
   "slow handlers": { driver: "node-postgres", worker: { concurrency: 50 }, pool: { max: 10 } },
+  statements: { driver: "postgres.js", worker: {}, pool: {} },
 };
 
 export type Db = Parameters<typeof pgqueue.claim>[0];
@@ -69,7 +72,8 @@ export const pgqueueSide: Side = {
   },
 
   async openProducer(url) {
-    const { db, end } = await connect(url, "postgres.js");
+    const { driver, pool } = settings.statements;
+    const { db, end } = await connect(url, driver, pool);
     return {
       async enqueue(payload) {
         await pgqueue.enqueue(db, benchmarkJob, payload);
@@ -85,7 +89,7 @@ export const pgqueueSide: Side = {
   async openConsumer(url, { tuning, handle, deletes }) {
     const { driver, worker: options, pool } = settings[tuning];
     const { db, end } = await connect(url, driver, pool);
-    const worker = createWorker({ db, pgqueue, ...options });
+    const worker = createWorker({ db, pgqueue, onEvent: failAtFaults, ...options });
     worker.register(benchmarkJob, ({ payload }) => handle(payload.n));
     const stopped = new AbortController();
     let purging = Promise.resolve();
@@ -103,6 +107,15 @@ export const pgqueueSide: Side = {
     };
   },
 };
+
+/** As the peers' errors do. */
+function failAtFaults(event: WorkerEvent): void {
+  if (event.type === "settled" && event.result === "done") return;
+  // The worker would go on after an error of this function.
+  setImmediate(() => {
+    throw new Error(`The worker reported: ${JSON.stringify(event)}`, "error" in event ? { cause: event.error } : {});
+  });
+}
 
 async function keepPurging(db: Db, stopped: AbortSignal): Promise<void> {
   const finished = { queue: benchmarkJob, status: "completed", olderThan: 0, limit: purgeLimit } as const;

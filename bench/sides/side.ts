@@ -1,5 +1,8 @@
-/** What a side is tuned for. `default` is what one gets by following the first example of its README. */
-export type Tuning = "best" | "default" | "latency" | "slow handlers";
+/**
+ * What a side is tuned for. `default` is what one gets by following the first example of its README; `statements` are sent
+ * without a worker.
+ */
+export type Tuning = "best" | "default" | "latency" | "slow handlers" | "statements";
 
 export type SideName = "pgqueue" | "floor" | "graphile-worker" | "pg-boss";
 

@@ -38,7 +38,7 @@ const made = new WeakMap<Binding, WeakMap<DrizzleDb, WeakMap<Spec, Map<string, Q
 /**
  * A builder like any other, except that awaited on a database it sends a text that was made once: Drizzle takes longer to
  * make that of a claim than Postgres to claim a few tasks. Not by Drizzle's `prepare`, which has the server keep the plan
- * from when the table was empty; save where `keepsPlan` says that this does no harm, and the driver is postgres.js: it
+ * from when the table was empty; save where `keepsPlan` says that the caller sees to that, and the driver is postgres.js: it
  * sends what is not prepared in two round trips, prepares anew what a pooler has lost, and can be told never to prepare.
  *
  * @param shape whatever decides the text, beside the spec; null where it is not to be kept

@@ -90,7 +90,7 @@ export async function perform<In, Out, Columns = {}>(
     claims: attempt,
     crashed: false,
   };
-  const run: { task: typeof task; finalized?: Result; failed?: true } = { task };
+  const run: Parameters<typeof outcomeOf>[1] = { task };
   let finalized: Performed<In> | undefined;
   const outcome = await outcomeOf({ spec, handler }, run, {
     contextOf: (_, changes) => ({

@@ -47,6 +47,8 @@ export class Claimer {
     try {
       return { tasks: await pgqueue.claim(db, spec, { ...options, workerId, token, started: false }), sentAt };
     } catch (error) {
+      // It may have been canceled for being slow.
+      this.#keptPlan.failed();
       if (isCut(error)) {
         this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });
       }

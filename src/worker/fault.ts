@@ -30,7 +30,9 @@ const refusalCodes = new Set([
   "ENOTFOUND",
 ]);
 const refusalMessage = /timeout exceeded when trying to connect|terminated due to connection timeout/i;
-const cutMessage = /connection (terminated|ended|closed)|client has encountered a connection error/i;
+// The third is what query_timeout of node-postgres says: the statement goes on at the server.
+const cutMessage =
+  /connection (terminated|ended|closed)|client has encountered a connection error|^query read timeout$/i;
 
 /** The statement met a concurrent one and did nothing: send it again. */
 export function isConflict(error: unknown): boolean {

@@ -9,7 +9,7 @@ import { PayloadChanges } from "./payload-change.ts";
 import type { Run } from "./run.ts";
 
 /** One run of a handler, as far as it matters what comes of it. */
-type Handled = Pick<Run, "task" | "finalized" | "failed">;
+type Handled = Pick<Run, "task" | "finalized" | "failed" | "size">;
 
 interface Surroundings<R extends Handled> {
   /** What the handler works with. */
@@ -32,6 +32,7 @@ export async function outcomeOf<R extends Handled>(
   }
   const job = jobOf(spec.maxRetries, task, payload);
   const changes = new PayloadChanges(spec, job);
+  run.size = changes.size;
   try {
     const returned = await handler(job, surroundings.contextOf(run, changes));
     const result = resultOf(spec.queue, run.finalized, returned, surroundings.warn);

@@ -26,6 +26,11 @@ export class PayloadChanges {
     this.#before = snapshotOf(spec, job.payload);
   }
 
+  /** Of the payload as it was, in characters of JSON or in bytes. */
+  get size(): number {
+    return this.#before?.length ?? 0;
+  }
+
   /**
    * What the result keeps of them, as the input that is to be stored; nothing where there is none.
    *

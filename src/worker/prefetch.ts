@@ -2,6 +2,8 @@
 const longestWait = 50;
 const partOfLease = 1 / 50;
 const most = 2_000;
+/** All that waits should not take more memory than this, in characters of JSON. */
+const mostCharacters = 16_000_000;
 
 /** A slower run is believed at once, so that one is enough to stop claiming ahead of it; faster ones only as they repeat. */
 const rise = 0.5;
@@ -9,12 +11,14 @@ const fall = 0.05;
 
 /**
  * How many tasks of a spec to claim ahead of free handlers: as many as are begun within the longest wait, by how long runs
- * took lately. Hundreds where they take no time, none where they are slow, or before the first has ended.
+ * took lately, and as payloads of the size of late leave room for in memory. Hundreds where they take no time, none where
+ * they are slow, or before the first has ended.
  */
 export class Prefetch {
   readonly #concurrency: number;
   readonly #wait: number;
   #duration = Number.POSITIVE_INFINITY;
+  #size = 0;
 
   constructor(concurrency: number, leaseDuration: number) {
     this.#concurrency = concurrency;
@@ -22,13 +26,19 @@ export class Prefetch {
   }
 
   get target(): number {
-    return Math.min(most, Math.floor((this.#concurrency * this.#wait) / Math.max(this.#duration, 0.001)));
+    const begun = (this.#concurrency * this.#wait) / Math.max(this.#duration, 0.001);
+    return Math.floor(Math.min(most, begun, mostCharacters / Math.max(this.#size, 1)));
   }
 
   /** A handler took so many milliseconds. */
   ran(duration: number): void {
     if (this.#duration === Number.POSITIVE_INFINITY) this.#duration = duration;
     else this.#duration += (duration - this.#duration) * (duration > this.#duration ? rise : fall);
+  }
+
+  /** A payload has so many characters, or bytes. As with durations, a larger one is believed at once. */
+  weighed(size: number): void {
+    this.#size += (size - this.#size) * (size > this.#size ? rise : fall);
   }
 
   /** A task that was claimed ahead waited so long, behind so many: handlers that block each other are slower than they say. */

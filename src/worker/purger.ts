@@ -40,5 +40,7 @@ async function keepPurgingOf(host: Host, spec: JobSpec, status: "completed" | "f
   // Soon, since a worker that is often started again would else never come to it; but not before its first claims.
   await pause(shortestInterval * Math.random(), closing);
   await purge();
-  await repeat(Math.min(Math.max(olderThan / 10, shortestInterval), longestInterval), closing, purge);
+  // What is not kept at all is deleted by the statement that ends it; here only what ended before the spec said so.
+  const interval = olderThan === 0 ? longestInterval : Math.max(olderThan / 10, shortestInterval);
+  await repeat(Math.min(interval, longestInterval), closing, purge);
 }

@@ -8,6 +8,8 @@ export interface Run {
   readonly lease: Lease;
   /** When the handler began, as `performance.now()`; undefined before. */
   beganAt?: number;
+  /** Of its payload, in characters of JSON or in bytes; undefined before the handler began. */
+  size?: number;
   /** What the handler passed to `ctx.finalize`, in a transaction that may yet roll back. */
   finalized?: Result;
   /** Whether the handler threw. */

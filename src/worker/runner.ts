@@ -2,7 +2,7 @@ import type { TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/ends.ts";
 import { Ahead } from "./ahead.ts";
-import { RunContext } from "./context.ts";
+import { contextOf } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
@@ -47,7 +47,7 @@ export class Runner {
     this.#registration = registration;
     this.#shared = shared;
     this.#surroundings = {
-      contextOf: (run, changes) => new RunContext(host, registration, run, changes),
+      contextOf: (run, changes) => contextOf(host, registration, run, changes),
       warn: (message) => host.report({ type: "warning", message }),
     };
     this.#longestWait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
@@ -105,6 +105,7 @@ export class Runner {
   /** Begins nothing more: gives back what waits for a slot. */
   close(): void {
     this.#giveBack(this.#ahead.takeBefore(Number.POSITIVE_INFINITY));
+    clearTimeout(this.#aheadTimer);
   }
 
   /** Tells every handler at work to stop. */
@@ -175,6 +176,7 @@ export class Runner {
   #ended(run: Run, beganAt: number, outcome: Outcome): void {
     const duration = performance.now() - beganAt;
     this.#shared.prefetch.ran(duration);
+    this.#shared.prefetch.weighed(run.size ?? 0);
     this.#shared.settler.settle(run, outcome, duration);
   }
 

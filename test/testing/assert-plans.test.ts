@@ -18,7 +18,10 @@ describe("assertPlans", () => {
     const before = await db.select().from(tasks);
     await assertPlans(db, { pgqueue });
     await assertPlans(db, { pgqueue, queue: mail.queue });
-    await db.transaction((tx) => assertPlans(tx, { pgqueue }));
+    await db.transaction(async (tx) => {
+      await assertPlans(tx, { pgqueue });
+      expect((await tx.execute(sql`show enable_seqscan`)).rows).toEqual([{ enable_seqscan: "on" }]);
+    });
     expect(await db.select().from(tasks)).toEqual(before);
     expect((await db.$client.query("show enable_seqscan")).rows).toEqual([{ enable_seqscan: "on" }]);
   });

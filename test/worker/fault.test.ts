@@ -164,6 +164,7 @@ describe("errors of node-postgres", () => {
     ["no such host", coded("ENOTFOUND", "getaddrinfo ENOTFOUND db"), outage],
     ["a name server that is away", coded("EAI_AGAIN"), outage],
     ["the socket closed", new Error("Connection terminated unexpectedly"), cut],
+    ["query_timeout of node-postgres", new Error("Query read timeout"), cut],
     ["a broken client", new Error("Client has encountered a connection error and is not queryable"), cut],
     ["the pool gave up", new Error("timeout exceeded when trying to connect"), outage],
     ["a client that connects too long", new Error("Connection terminated due to connection timeout"), outage],

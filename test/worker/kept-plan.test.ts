@@ -49,6 +49,26 @@ describe("a kept plan", () => {
     expect(plan.isWanted).toBe(false);
   });
 
+  test("is not wanted for a minute after a claim failed, which may have been canceled for being slow", () => {
+    caughtUp(2);
+    plan.failed();
+    caughtUp(2);
+    expect(plan.isWanted).toBe(false);
+    now = minute;
+    expect(plan.isWanted).toBe(true);
+  });
+
+  test("is left out now and then, to know how long a planned claim takes by now", () => {
+    caughtUp(200);
+    kept(...Array(49).fill(1));
+    expect(plan.isWanted).toBe(true);
+    kept(1);
+    expect(plan.isWanted).toBe(false);
+    caughtUp(2);
+    kept(300, 300);
+    expect(plan.isWanted).toBe(false);
+  });
+
   test("is compared with planned claims that were not filled, since a full one takes longer", () => {
     caughtUp(2);
     plan.answered({ took: 300, prepared: false, isFilled: true });

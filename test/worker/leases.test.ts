@@ -38,6 +38,23 @@ describe("the signal", () => {
     expect((await rowOf(database.db, id)).status).toBe("completed");
   });
 
+  test("goes along with a copy of the context, as all that it has", async () => {
+    const spec = job();
+    await pgqueue.enqueue(database.db, spec, 1);
+    let copy: object = {};
+    await observe(database.db)
+      .on(spec, (_, context) => {
+        copy = { ...context, logger: console };
+      })
+      .worker.drain();
+    expect(copy).toMatchObject({
+      signal: expect.any(AbortSignal),
+      workerId: expect.any(String),
+      extendLease: expect.any(Function),
+      finalize: expect.any(Function),
+    });
+  });
+
   test("does not fire when the handler ends in time", async () => {
     const spec = job({ leaseDuration: 300, finalizeBuffer: 100 });
     await pgqueue.enqueue(database.db, spec, 1);

@@ -36,6 +36,18 @@ test("nothing waits longer than a small part of a short lease", () => {
   expect(after([1], 10, 50).target).toBe(10);
 });
 
+test("claims as many ahead as there is memory for, by how large payloads were lately", () => {
+  const prefetch = after([0.02, 0.02]);
+  for (let n = 0; n < 20; n++) prefetch.weighed(100);
+  expect(prefetch.target).toBe(2_000);
+  for (let n = 0; n < 20; n++) prefetch.weighed(1_000_000);
+  expect(prefetch.target).toBe(16);
+  for (let n = 0; n < 20; n++) prefetch.weighed(40_000_000);
+  expect(prefetch.target).toBe(0);
+  for (let n = 0; n < 500; n++) prefetch.weighed(100);
+  expect(prefetch.target).toBe(2_000);
+});
+
 describe("handlers that block each other", () => {
   test("are as slow as those that were claimed ahead of them had to wait", () => {
     // Each says that it takes 20 ms, but only one of them runs at a time.
