@@ -6,6 +6,7 @@ import { contextOf } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
+import { Marker } from "./marker.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Prefetch } from "./prefetch.ts";
 import { type Quarantine, quarantineOf } from "./quarantine.ts";
@@ -31,6 +32,7 @@ export class Runner {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #shared: Shared;
+  readonly #marker: Marker;
   readonly #surroundings: Parameters<typeof outcomeOf<Run>>[2];
   readonly #runs = new Set<Run>();
   #whenEmpty: (() => void)[] = [];
@@ -46,6 +48,7 @@ export class Runner {
     this.#host = host;
     this.#registration = registration;
     this.#shared = shared;
+    this.#marker = new Marker(host, registration);
     this.#surroundings = {
       contextOf: (run, changes) => contextOf(host, registration, run, changes),
       warn: (message) => host.report({ type: "warning", message }),
@@ -151,11 +154,8 @@ export class Runner {
   }
 
   async #mark(run: Run): Promise<boolean> {
-    const { db, pgqueue } = this.#host;
-    const { spec } = this.#registration;
     const isWanted = () => this.#isWanted(run);
-    const send = (tasks: readonly Claimed[]) => pgqueue.markStarted(db, spec, tasks);
-    return (await insist(this.#host, spec, [run], send, isWanted)) && isWanted();
+    return (await this.#marker.mark(run, isWanted)) && isWanted();
   }
 
   async #comeLate(run: Run): Promise<void> {

@@ -134,7 +134,9 @@ class Soak {
 
   async #wreck(): Promise<void> {
     const deck = [...Array(4).fill("kill"), ...Array(3).fill("end"), "restart", "crash", "outage"];
-    for (let hand: string[] = []; this.#elapsed < this.#options.duration; ) {
+    // On a slow machine also for longer, until there was more than one kind of fault.
+    const isEnough = () => this.#elapsed >= this.#options.duration && Object.keys(this.#faults).length > 1;
+    for (let hand: string[] = []; !isEnough(); ) {
       if (hand.length === 0) hand = [...deck];
       await rest(100 + this.#random() * 1_000);
       this.#replenish();
