@@ -98,9 +98,9 @@ function given(values: Readonly<Record<string, Value>>): Record<string, unknown>
 function prepared(builder: Builder | object, handle: DrizzleDb, keepsPlan: boolean): Query | undefined {
   // What the name is does not matter to postgres.js, which gives its own.
   const name = keepsPlan && driverOf(handle) === "postgres.js" ? "pgqueue" : undefined;
-  const query = "_prepare" in builder ? builder._prepare?.(name) : undefined;
-  if (!query) return undefined;
-  readingFast(query);
+  const preparing = "_prepare" in builder ? builder._prepare?.(name) : undefined;
+  if (!preparing) return undefined;
+  const query = readingFast(preparing);
   // The token of Neon's driver is the same for all that one handle makes.
   const { authToken } = builder as Builder;
   return (values) => query.execute(values, authToken);

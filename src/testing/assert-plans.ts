@@ -52,7 +52,7 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
     // To Drizzle 1.0 a transaction is no database by type.
     const run = (query: SQL) => (tx as unknown as Db).execute(query);
     const isSmall = (await countOf(run, binding)) < fewRows;
-    const setting = rowsOf(await run(sql`select current_setting('enable_seqscan') as value`))[0] as { value: string };
+    const [before] = rowsOf(await run(sql`select current_setting('enable_seqscan') as value`)) as [{ value: string }];
     if (isSmall) await run(sql`set local enable_seqscan = off`);
     const found = new Set<string>();
     for (const [name, statement, indexes] of hotStatements(tx as unknown as Db, pgqueue, binding, queue)) {
@@ -65,7 +65,7 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
       }
     }
     // In a transaction of the caller's it would stay.
-    if (isSmall) await run(sql`select set_config('enable_seqscan', ${setting.value}, true)`);
+    if (isSmall) await run(sql`select set_config('enable_seqscan', ${before.value}, true)`);
     return [...found];
   });
   if (faults.length === 0) return;

@@ -30,7 +30,7 @@ export class Marker {
 
   async #flush(): Promise<void> {
     const marks = this.#gathered.splice(0);
-    const marked = await this.#markAll(marks.map(({ run }) => run));
+    const marked = await this.#markAll(marks.filter(({ isWanted }) => isWanted()).map(({ run }) => run));
     for (const { run, isWanted, resolve, reject } of marks) {
       if (marked.has(run.task.id)) resolve(true);
       else this.#insist(run, isWanted).then(resolve, reject);
@@ -41,10 +41,9 @@ export class Marker {
   async #markAll(runs: readonly Run[]): Promise<ReadonlySet<number>> {
     const { db, pgqueue } = this.#host;
     const { spec } = this.#registration;
-    const wanted = runs.filter(({ lease }) => lease.isUsable);
-    if (wanted.length < 2) return new Set();
+    if (runs.length < 2) return new Set();
     try {
-      const tasks = wanted.map(({ task }) => task);
+      const tasks = runs.map(({ task }) => task);
       return new Set((await pgqueue.markStarted(db, spec, tasks)).map(({ id }) => id));
     } catch {
       return new Set();

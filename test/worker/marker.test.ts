@@ -35,6 +35,21 @@ test("handlers that begin together are written down together", async () => {
   expect(marks()).toHaveLength(1);
 });
 
+test("what is wanted no more is not written down, beside others that are", async () => {
+  const spec = job({ maxRetries: 0 });
+  await pgqueue.enqueueMany(db, spec, items(3));
+  const tasks = await pgqueue.claim(db, spec, { limit: 3, started: false });
+  const { signal } = new AbortController();
+  const host = { db, pgqueue, workerId: "w", closing: signal, closed: signal, nextTurn: afterClosings, report() {} };
+  const marker = new Marker(host, { spec, handler: () => {} });
+  const answers = tasks.map((task, i) =>
+    marker.mark({ task, lease: new Lease(spec, task, performance.now()) }, () => i !== 1),
+  );
+  expect(await Promise.all(answers)).toEqual([true, false, true]);
+  const rows = await Promise.all(tasks.map(({ id }) => rowOf(db, id)));
+  expect(rows.map(({ startedAt }) => startedAt !== null)).toEqual([true, false, true]);
+});
+
 test("one whose claim is over is not begun, one whose row is locked is when it is free; the others do not wait", async () => {
   const spec = job({ maxRetries: 0, leaseDuration: 60_000 });
   const tasks = await claimNew(db, spec, 4);
