@@ -31,10 +31,11 @@ export class Claimer {
   async claim(limit: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
     if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
     const after = this.#registration.spec.kind === "job" ? this.#watermark.next() : [];
-    const prepared = this.#keptPlan.isWanted;
-    const claimed = await this.#send({ ...options, limit, after, prepared });
+    const plan = this.#keptPlan.wanted;
+    const claimed = await this.#send({ ...options, limit, after, plan });
     const took = performance.now() - claimed.sentAt;
-    this.#keptPlan.answered({ took, prepared, isFilled: claimed.tasks.length === limit });
+    const tasks = claimed.tasks.length;
+    this.#keptPlan.answered({ took, plan, tasks, isFilled: tasks === limit });
     this.#watermark.passed(claimed.tasks, { after, limit, sentAt: claimed.sentAt });
     return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(limit, options);
   }

@@ -6,15 +6,27 @@ const slowInARow = 2;
 const longestDistrust = 60_000;
 /** So often a claim is planned all the same, to know how long that takes by now. */
 const mostInARow = 50;
+/** A new plan is made after so many tasks, and whenever they have doubled since; up to the plan of this number. */
+const firstPlan = 32;
+const lastPlan = 16;
+
+interface Answer {
+  readonly took: number;
+  readonly plan: number | undefined;
+  readonly tasks: number;
+  readonly isFilled: boolean;
+}
 
 /**
  * When a claim may use a plan that Postgres has kept: while the claims find little, so that planning is most of what they
- * take. A backlog is claimed by statements that are planned each time, and so is everything for a minute after a kept plan
- * was seen to be slow, or to fail: it is from when the table was small, which Postgres forgets at the next ANALYZE.
+ * take. Postgres keeps a plan until the next ANALYZE, and one from when the table was small reads it from end to end when it
+ * has grown. So there is a new one whenever the tasks that were claimed have doubled; a backlog is claimed by statements that
+ * are planned each time, and so is everything for a minute after a kept plan was seen to be slow, or to fail.
  */
 export class KeptPlan {
   readonly #now: () => number;
   #isCaughtUp = false;
+  #claimed = 0;
   /** How long the last planned claim took that was not filled. */
   #plannedTook = 0;
   #used = 0;
@@ -26,14 +38,17 @@ export class KeptPlan {
     this.#now = now;
   }
 
-  get isWanted(): boolean {
-    return this.#isCaughtUp && this.#used < mostInARow && this.#now() >= this.#distrustedUntil;
+  /** The number of the plan that the next claim uses; undefined where it is to be planned. */
+  get wanted(): number | undefined {
+    if (!this.#isCaughtUp || this.#used >= mostInARow || this.#now() < this.#distrustedUntil) return undefined;
+    return Math.min(lastPlan, Math.floor(Math.log2(1 + this.#claimed / firstPlan)));
   }
 
-  /** A claim was answered: how many milliseconds it took, whether by a kept plan, and whether it got all it asked for. */
-  answered({ took, prepared, isFilled }: { took: number; prepared: boolean; isFilled: boolean }): void {
+  /** A claim was answered: after how many milliseconds, by which kept plan, with how many tasks, and whether as many as it asked for. */
+  answered({ took, plan, tasks, isFilled }: Answer): void {
     this.#isCaughtUp = !isFilled;
-    if (prepared) {
+    this.#claimed += tasks;
+    if (plan !== undefined) {
       this.#used++;
       this.#slow = took > mostTimes * this.#plannedTook + mostMore ? this.#slow + 1 : 0;
       if (this.#slow >= slowInARow) this.#distrust();

@@ -61,7 +61,7 @@ describe.skipIf(missing)(`a plan that is kept from an empty table${missing ? ` (
 
   test("reads a table that has grown since from end to end, until it is analyzed", async () => {
     const db = await emptyDatabase();
-    for (let n = 0; n < untilKept; n++) await pgqueue.claim(db, spec, { limit, prepared: true });
+    for (let n = 0; n < untilKept; n++) await pgqueue.claim(db, spec, { limit, plan: 0 });
     await fill();
     const [query, params] = sent.at(-1)!;
     const kept = `execute "${(await prepared())!.name}" (${literals(params)})`;
@@ -74,6 +74,20 @@ describe.skipIf(missing)(`a plan that is kept from an empty table${missing ? ` (
 
     await client`analyze pgqueue_tasks`;
     expect((await scans(kept)).join()).not.toMatch(/Seq Scan/);
+    await end();
+  }, 60_000);
+
+  test("is not what the next number has", async () => {
+    const db = await emptyDatabase();
+    const rounds = async (plan: number) => {
+      for (let n = 0; n < untilKept; n++) await pgqueue.claim(db, spec, { limit, plan });
+      const [statement] = await client`
+        select name from pg_prepared_statements where statement like ${`with "gate"%/* plan ${plan} */%`}`;
+      return scans(`execute "${statement!.name}" (${literals(sent.at(-1)![1])})`);
+    };
+    expect((await rounds(1)).join()).toMatch(/Seq Scan on pgqueue_tasks/);
+    await fill();
+    expect((await rounds(2)).join()).not.toMatch(/Seq Scan/);
     await end();
   }, 60_000);
 

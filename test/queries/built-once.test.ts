@@ -122,19 +122,19 @@ async function preparedBy(options: object, run: (db: typeof database.db) => Prom
   return rows.map(({ verb }) => verb);
 }
 
-const eachOnce = (prepared: boolean) => async (db: typeof database.db) => {
+const eachOnce = (plan?: number) => async (db: typeof database.db) => {
   const spec = job({ hash: (payload) => payload?.hash });
   for (const payload of [1, 2, 3, { hash: "a" }, { hash: "b" }]) await pgqueue.enqueue(db, spec, payload);
   for (let n = 0; n < 3; n++) {
-    const [task] = await claim(db, spec, { limit: 1, prepared });
+    const [task] = await claim(db, spec, { limit: 1, plan });
     await finalize(db, spec, { task: task!, result: done() });
   }
 };
 
 test("postgres-js prepares inserts, and a claim that asks for it; nothing else, and nothing where it must not", async () => {
-  expect(await preparedBy({}, eachOnce(false))).toEqual(["insert"]);
-  expect(await preparedBy({}, eachOnce(true))).toEqual(["insert", 'with "gate"']);
-  expect(await preparedBy({ prepare: false }, eachOnce(true))).toEqual([]);
+  expect(await preparedBy({}, eachOnce())).toEqual(["insert"]);
+  expect(await preparedBy({}, eachOnce(0))).toEqual(["insert", 'with "gate"']);
+  expect(await preparedBy({ prepare: false }, eachOnce(0))).toEqual([]);
 });
 
 test("what postgres-js prepared is prepared anew where the connection has lost it, as behind a pooler", async () => {
@@ -143,7 +143,7 @@ test("what postgres-js prepared is prepared anew where the connection has lost i
   const own = drizzle(client);
   for (let n = 0; n < 3; n++) {
     await pgqueue.enqueue(own, spec, n);
-    expect(await claim(own, spec, { limit: 2, prepared: true })).toHaveLength(1);
+    expect(await claim(own, spec, { limit: 2, plan: 3 })).toHaveLength(1);
     await client.unsafe("deallocate all");
   }
   await client.end();
@@ -154,7 +154,7 @@ test("node-postgres, which has no way to be told not to, prepares nothing", asyn
   const pool = new pg.Pool({ connectionString: database.url, max: 1 });
   const own = drizzlePg(pool);
   await pgqueue.enqueue(own, spec, 1);
-  expect(await claim(own, spec, { limit: 1, prepared: true })).toHaveLength(1);
+  expect(await claim(own, spec, { limit: 1, plan: 0 })).toHaveLength(1);
   const { rows } = await pool.query("select statement from pg_prepared_statements where name <> ''");
   expect(rows).toEqual([]);
   await pool.end();
