@@ -36,12 +36,16 @@ function versionIn(folder: string): string {
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }
 
+/** Of what was measured: marked as dirty where it has changes that are not committed. */
 function commit(): string {
+  if (process.env.PGQUEUE_DIST) return " (PGQUEUE_DIST)";
+  const options = {
+    cwd: new URL(".", import.meta.url),
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  } as const;
   try {
-    const options = { cwd: new URL(".", import.meta.url), stdio: ["ignore", "pipe", "ignore"] as const };
-    return ` (${execFileSync("git", ["rev-parse", "--short", "HEAD"], { ...options, stdio: [...options.stdio] })
-      .toString()
-      .trim()})`;
+    return ` (${execFileSync("git", ["describe", "--always", "--dirty", "--exclude=*"], options).trim()})`;
   } catch {
     return "";
   }

@@ -11,7 +11,7 @@ const folder = new URL("published/", import.meta.url);
 /**
  * Puts the figures of a run into the documentation, and keeps its results and chart.
  *
- * @throws UsageError when they are not those of a whole run, or one of its measurements failed.
+ * @throws UsageError when they are not those of a whole run of a commit, or one of its measurements failed.
  */
 export async function publish(file: string): Promise<void> {
   const text = await readFile(file, "utf8");
@@ -23,6 +23,9 @@ export async function publish(file: string): Promise<void> {
   if (results.quick || missing.length > 0) {
     const reason = results.quick ? "quick" : `without ${missing.map(({ name }) => name).join(", ")}`;
     throw new UsageError(`The run in ${file} was ${reason}: its figures are not to be published`);
+  }
+  if (/-dirty|PGQUEUE_DIST/.test(results.versions.pgqueue ?? "")) {
+    throw new UsageError(`In ${file} something else was measured than a commit: pgqueue ${results.versions.pgqueue}`);
   }
   await mkdir(folder, { recursive: true });
   await writeFile(page, withFigures(await readFile(page, "utf8"), results));
