@@ -131,11 +131,14 @@ async function insertRows(binding: Binding, handle: DrizzleDb, spec: JobSpec, ro
   assignInOrder(spec, rows, all!);
 }
 
-/** What was inserted, by id, in one row: a driver takes longer to read thousands than Postgres to insert some of them. */
+/**
+ * What was inserted, as it was, in one row: a driver takes longer to read thousands than Postgres to insert some of them.
+ * Not by id: a trigger or a sequence of the user's may count down.
+ */
 const inOneRow = {
-  ids: sql<string | null>`string_agg(id::text, ',' order by id)`,
+  ids: sql<string | null>`string_agg(id::text, ',')`,
   /** Null where all are pending, as they are unless a trigger of the user's says otherwise. */
-  statuses: sql<string | null>`case when not bool_and(status = 'pending') then string_agg(status, ',' order by id) end`,
+  statuses: sql<string | null>`case when not bool_and(status = 'pending') then string_agg(status, ',') end`,
 };
 
 /** By the clock of Postgres. */

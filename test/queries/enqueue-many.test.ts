@@ -33,6 +33,19 @@ const hashed = (options = {}) => job({ hash: (p) => p.hash, ...options });
 const items = (count: number) => Array.from({ length: count }, (_, i) => ({ payload: i as unknown }));
 
 describe("the answers", () => {
+  test("come in the order of the items where ids count down", async () => {
+    const { db, end } = await createDatabase({ migrated: true });
+    await db.execute(sql`alter table pgqueue_tasks alter id
+      set increment by -1 set minvalue 1 set maxvalue 50000 set start 50000 restart`);
+    // In several statements.
+    const answers = await enqueueMany(db, job(), items(12_000));
+    expect(answers.map(({ id }) => id)).toEqual(Array.from(items(12_000), (_, i) => 50_000 - i));
+    for (const place of [0, 1, 4_999, 5_000, 11_999]) {
+      expect(await rowOf(db, answers[place]!.id)).toMatchObject({ payload: place });
+    }
+    await end();
+  });
+
   test("come in the order of the items, with and without hashes", async () => {
     const spec = hashed();
     const hashes = ["m", null, "c", "z", null, "é", "Z", "a", null, "A", "_", "10", "9"];
