@@ -9,19 +9,23 @@ export interface Waiting {
   readonly place: number;
 }
 
-/** The tasks of one spec that were claimed ahead of free slots, in the order in which they are to begin. */
+/** Tasks of one spec that were claimed before they can begin, in the order in which they are to. */
 export class Ahead {
+  readonly #longestWait: number;
+  readonly #onTired: (runs: Run[]) => void;
   #waiting: Waiting[] = [];
   #first = 0;
   #watchers: { most: number; resolve(): void }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Those that have waited for `longestWait` milliseconds are taken out, and passed to `onTired`. */
+  constructor(longestWait: number, onTired: (runs: Run[]) => void) {
+    this.#longestWait = longestWait;
+    this.#onTired = onTired;
+  }
 
   get size(): number {
     return this.#waiting.length - this.#first;
-  }
-
-  /** When the one that is next came. */
-  get since(): number | undefined {
-    return this.#waiting[this.#first]?.since;
   }
 
   add(runs: readonly Run[]): void {
@@ -29,6 +33,7 @@ export class Ahead {
     this.#waiting.splice(0, this.#first);
     this.#first = 0;
     for (const run of runs) this.#waiting.push({ run, since, place: this.#waiting.length + 1 });
+    this.#watch();
   }
 
   next(): Waiting | undefined {
@@ -39,18 +44,41 @@ export class Ahead {
     return waiting;
   }
 
-  /** Takes out those that came before that moment. */
-  takeBefore(moment: number): Run[] {
-    const runs: Run[] = [];
-    while (this.size > 0 && this.since! < moment) runs.push(this.#waiting[this.#first++]!.run);
-    this.#tell();
-    return runs;
+  /** Takes out all of them; no more may come. */
+  close(): Run[] {
+    clearTimeout(this.#timer);
+    return this.#takeBefore(Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when no more than so many are left. */
   low(most: number): Promise<void> {
     if (this.size <= most) return Promise.resolve();
     return new Promise((resolve) => this.#watchers.push({ most, resolve }));
+  }
+
+  get #since(): number | undefined {
+    return this.#waiting[this.#first]?.since;
+  }
+
+  #takeBefore(moment: number): Run[] {
+    const runs: Run[] = [];
+    while (this.size > 0 && this.#since! < moment) runs.push(this.#waiting[this.#first++]!.run);
+    this.#tell();
+    return runs;
+  }
+
+  #watch(): void {
+    if (this.#timer || this.#since === undefined) return;
+    const left = this.#since + this.#longestWait - performance.now();
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        const tired = this.#takeBefore(performance.now() - this.#longestWait);
+        if (tired.length > 0) this.#onTired(tired);
+        this.#watch();
+      },
+      Math.max(1, left + 1),
+    );
   }
 
   #tell(): void {

@@ -48,7 +48,7 @@ export class Poller {
     this.#wake.call();
   }
 
-  /** Suspects that were left out, or given back, may begin. */
+  /** Suspects that were left out may begin. */
   wakeForSuspects(): void {
     if (this.#hasSuspects) this.wake();
   }
@@ -105,16 +105,14 @@ export class Poller {
     let used = 0;
     try {
       if (room.limit === 0 || closing.aborted) return 0;
-      const { tasks, sentAt } = await throughConflicts(closing, () =>
-        claimer.claim(room.limit, { crashed: quarantine.isFree }),
-      );
+      const crashed = quarantine.isFree;
+      const { tasks, sentAt } = await throughConflicts(closing, () => claimer.claim(room.limit, { crashed }));
       if (closing.aborted) {
         runner.giveBack(tasks, sentAt);
         return 0;
       }
-      this.#hasSuspects = !quarantine.isFree;
-      used = Math.min(tasks.length, room.slots);
-      runner.start(tasks, sentAt, used);
+      this.#hasSuspects = !crashed;
+      used = runner.start(tasks, sentAt, room.slots);
       return tasks.length;
     } finally {
       slots.give(room.slots - used);

@@ -1,13 +1,22 @@
 import type { Claimed } from "../queries/claimed.ts";
 
+export interface Place {
+  /** Frees it. */
+  leave(): void;
+  /** Frees it after so many milliseconds, unless it is free before. */
+  leaveAfter(milliseconds: number): void;
+}
+
 /**
  * A place for one suspect: a task whose last try was ended by the reaper, and may have killed its process. While it is
  * taken no other suspect begins, so that a deadly one takes none of them with it.
  */
 export class Quarantine {
   readonly #onFree: () => void;
+  readonly #line: (() => void)[] = [];
   #isFree = true;
 
+  /** `onFree` is called when the place is free and nobody waits for it. */
   constructor(onFree: () => void) {
     this.#onFree = onFree;
   }
@@ -16,20 +25,29 @@ export class Quarantine {
     return this.#isFree;
   }
 
-  /** Takes the place, for so many milliseconds at most. Returns what frees it, or undefined where it is taken. */
-  enter(longest: number): (() => void) | undefined {
-    if (!this.#isFree) return undefined;
-    this.#isFree = false;
+  /** Takes the place, when it is free: whoever asked first is first. */
+  async enter(): Promise<Place> {
+    if (this.#isFree) this.#isFree = false;
+    else await new Promise<void>((resolve) => this.#line.push(resolve));
     let isOver = false;
+    let timer: NodeJS.Timeout | undefined;
     const leave = () => {
       if (isOver) return;
       isOver = true;
       clearTimeout(timer);
-      this.#isFree = true;
-      this.#onFree();
+      this.#pass();
     };
-    const timer = setTimeout(leave, longest);
-    return leave;
+    const leaveAfter = (milliseconds: number) => {
+      timer = setTimeout(leave, milliseconds);
+    };
+    return { leave, leaveAfter };
+  }
+
+  #pass(): void {
+    const next = this.#line.shift();
+    if (next) return next();
+    this.#isFree = true;
+    this.#onFree();
   }
 }
 

@@ -9,12 +9,13 @@ import { Lease } from "./lease.ts";
 import { Marker } from "./marker.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Prefetch } from "./prefetch.ts";
-import { type Quarantine, quarantineOf } from "./quarantine.ts";
+import type { Place, Quarantine } from "./quarantine.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
+import { Suspects } from "./suspects.ts";
 
-/** A task that waits longer than this for a slot is given back: handlers turned out slower than they were. */
+/** A task that waits longer than this for its turn is given back. */
 const longestWait = 1_000;
 const partOfLease = 1 / 20;
 
@@ -36,11 +37,10 @@ export class Runner {
   readonly #surroundings: Parameters<typeof outcomeOf<Run>>[2];
   readonly #runs = new Set<Run>();
   #whenEmpty: (() => void)[] = [];
-  readonly #ahead = new Ahead();
+  readonly #ahead: Ahead;
+  readonly #suspects: Suspects;
   readonly #returns = new Set<Promise<void>>();
-  readonly #longestWait: number;
   #isAsking = false;
-  #aheadTimer: NodeJS.Timeout | undefined;
   #begun = 0;
   #late = 0;
 
@@ -53,20 +53,35 @@ export class Runner {
       contextOf: (run, changes) => contextOf(host, registration, run, changes),
       warn: (message) => host.report({ type: "warning", message }),
     };
-    this.#longestWait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
+    const wait = Math.min(longestWait, registration.spec.leaseDuration * partOfLease);
+    this.#ahead = new Ahead(wait, (tired) => {
+      // Handlers turned out slower than they were.
+      shared.prefetch.waited(wait, 1);
+      this.#giveBack(tired);
+    });
+    this.#suspects = new Suspects({
+      quarantine: shared.quarantine,
+      slots: shared.slots,
+      begin: (run, place) => this.#begin(run, place),
+      giveBack: (runs) => this.#giveBack(runs),
+      longestWait: wait,
+    });
   }
 
   /**
-   * Takes over claimed tasks, and the slots that were taken for the first of them; the others wait for one. `sentAt` is
-   * when their claim was sent.
+   * Takes over claimed tasks, and of the slots that were taken for them as many as it returns; the others wait for one.
+   * `sentAt` is when their claim was sent.
    */
-  start(tasks: readonly Claimed[], sentAt: number, slots: number): void {
+  start(tasks: readonly Claimed[], sentAt: number, slots: number): number {
     const runs = this.#runsOf(tasks, sentAt);
-    for (const run of runs.slice(0, slots)) this.#begin(run);
-    if (runs.length <= slots) return;
-    this.#ahead.add(runs.slice(slots));
-    this.#watchAhead();
-    this.#ask();
+    this.#suspects.add(runs.filter(({ task }) => task.crashed));
+    const others = runs.filter(({ task }) => !task.crashed);
+    for (const run of others.slice(0, slots)) this.#begin(run);
+    if (others.length > slots) {
+      this.#ahead.add(others.slice(slots));
+      this.#ask();
+    }
+    return Math.min(others.length, slots);
   }
 
   /** Gives claimed tasks back that are not wanted any more. */
@@ -100,15 +115,14 @@ export class Runner {
 
   /** Resolves when no claimed task is left here. */
   async idle(): Promise<void> {
-    while (this.#runs.size > 0 || this.#returns.size > 0 || this.#ahead.size > 0) {
-      await Promise.all([this.#empty(), ...this.#returns, this.low(0)]);
+    while (this.#runs.size > 0 || this.#returns.size > 0 || this.#ahead.size > 0 || this.#suspects.size > 0) {
+      await Promise.all([this.#empty(), ...this.#returns, this.low(0), this.#suspects.empty()]);
     }
   }
 
-  /** Begins nothing more: gives back what waits for a slot. */
+  /** Begins nothing more: gives back what waits. */
   close(): void {
-    this.#giveBack(this.#ahead.takeBefore(Number.POSITIVE_INFINITY));
-    clearTimeout(this.#aheadTimer);
+    this.#giveBack([...this.#ahead.close(), ...this.#suspects.close()]);
   }
 
   /** Tells every handler at work to stop. */
@@ -121,19 +135,16 @@ export class Runner {
     return new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
 
-  #begin(run: Run): void {
+  #begin(run: Run, place?: Place): void {
     this.#runs.add(run);
-    void this.#pass(run);
+    void this.#pass(run, place);
   }
 
-  async #pass(run: Run): Promise<void> {
-    const { quarantine } = this.#shared;
+  async #pass(run: Run, place: Place | undefined): Promise<void> {
     const { task, lease } = run;
     lease.watch();
-    const leave = task.crashed ? quarantine.enter(quarantineOf(task)) : undefined;
     try {
-      if (task.crashed && !leave) await this.#release([run]);
-      else if (this.#isWanted(run) && (!mustBeMarked(this.#registration, task) || (await this.#mark(run)))) {
+      if (this.#isWanted(run) && (!mustBeMarked(this.#registration, task) || (await this.#mark(run)))) {
         run.beganAt = performance.now();
         this.#begun++;
         this.#ended(run, run.beganAt, await outcomeOf(this.#registration, run, this.#surroundings));
@@ -141,7 +152,7 @@ export class Runner {
     } catch (error) {
       this.#report("begin", task, error);
     } finally {
-      leave?.();
+      place?.leave();
       lease.release();
       this.#runs.delete(run);
       this.#passOn();
@@ -208,22 +219,6 @@ export class Runner {
       this.#shared.slots.give(left);
       this.#ask();
     });
-  }
-
-  #watchAhead(): void {
-    const { since } = this.#ahead;
-    if (this.#aheadTimer || since === undefined) return;
-    const left = since + this.#longestWait - performance.now();
-    this.#aheadTimer = setTimeout(
-      () => {
-        this.#aheadTimer = undefined;
-        const tired = this.#ahead.takeBefore(performance.now() - this.#longestWait);
-        if (tired.length > 0) this.#shared.prefetch.waited(this.#longestWait, 1);
-        this.#giveBack(tired);
-        this.#watchAhead();
-      },
-      Math.max(1, left + 1),
-    );
   }
 
   #giveBack(runs: readonly Run[]): void {

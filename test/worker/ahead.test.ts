@@ -1,12 +1,15 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Ahead } from "../../src/worker/ahead.ts";
 import type { Run } from "../../src/worker/run.ts";
 
 const run = (id: number) => ({ task: { id } }) as Run;
+const never = () => {
+  throw new Error("nothing has waited too long");
+};
 const idOf = (taken: { run: Run } | undefined) => taken?.run.task.id;
 
 test("hands out in the order of arrival, and tells the place that each had", () => {
-  const ahead = new Ahead();
+  const ahead = new Ahead(60_000, never);
   ahead.add([run(1), run(2)]);
   expect(ahead.next()).toMatchObject({ run: run(1), place: 1 });
   ahead.add([run(3)]);
@@ -17,20 +20,41 @@ test("hands out in the order of arrival, and tells the place that each had", () 
   expect(ahead.size).toBe(0);
 });
 
-test("takes out those that came before a moment", async () => {
-  const ahead = new Ahead();
+test("takes out those that have waited too long", () => {
+  vi.useFakeTimers();
+  const tired: number[][] = [];
+  const ahead = new Ahead(100, (runs) => tired.push(runs.map(({ task }) => task.id)));
   ahead.add([run(1), run(2)]);
-  const moment = performance.now() + 0.001;
-  while (performance.now() <= moment);
+  vi.advanceTimersByTime(50);
   ahead.add([run(3)]);
-  expect(ahead.takeBefore(moment).map((run) => run.task.id)).toEqual([1, 2]);
-  expect(idOf(ahead.next())).toBe(3);
-  expect(ahead.takeBefore(Number.POSITIVE_INFINITY)).toEqual([]);
-  expect(ahead.since).toBeUndefined();
+  expect(idOf(ahead.next())).toBe(1);
+  vi.advanceTimersByTime(50);
+  expect(tired).toEqual([]);
+  vi.advanceTimersByTime(5);
+  expect(tired).toEqual([[2]]);
+  vi.advanceTimersByTime(50);
+  expect(tired).toEqual([[2], [3]]);
+  ahead.add([run(4)]);
+  vi.advanceTimersByTime(105);
+  expect(tired).toEqual([[2], [3], [4]]);
+  expect(ahead.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+test("hands out all that wait when it closes, and keeps no timer", () => {
+  vi.useFakeTimers();
+  const ahead = new Ahead(100, never);
+  ahead.add([run(1), run(2)]);
+  ahead.next();
+  expect(ahead.close().map(({ task }) => task.id)).toEqual([2]);
+  expect(ahead.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
 });
 
 test("tells when few are left, each watcher by its own number", async () => {
-  const ahead = new Ahead();
+  const ahead = new Ahead(60_000, never);
   ahead.add([1, 2, 3, 4].map(run));
   const told: number[] = [];
   const watching = [2, 0].map((most) => ahead.low(most).then(() => told.push(most)));

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createPgqueue } from "../../src/index.ts";
 import type { JobSpec } from "../../src/tasks/spec.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
-import { expire, job, makeDue, pgqueue, rowOf } from "../queries/jobs.ts";
+import { expire, job, makeDue, pgqueue, queues, rowOf, tasks } from "../queries/jobs.ts";
 import { door } from "./door.ts";
 import { observe, until } from "./observed.ts";
 
@@ -92,19 +93,49 @@ test("are none any more once they failed in the ordinary way", async () => {
 test("take no place from others while one of them runs", async () => {
   const slow = job({ pollInterval: 20 });
   const healthy = job({ pollInterval: 20 });
-  await suspects(slow, 5);
+  const ids = await suspects(slow, 5);
   const first = door();
   const observed = await observe(database.db, { concurrency: 2 })
     .on(slow, () => first.opened)
     .on(healthy, () => {})
     .start();
-  await until(async () =>
-    (await pgqueue.stats(database.db)).some((row) => row.queue === slow.queue && row.running === 1),
-  );
+  await until(async () => (await Promise.all(ids.map((id) => rowOf(database.db, id)))).some((row) => row.startedAt));
   await pgqueue.enqueueMany(database.db, healthy, Array(20).fill({ payload: 1 }));
   const settled = () =>
     observed.of("settled").filter((event) => event.type === "settled" && event.queue === healthy.queue);
   await until(() => settled().length === 20);
   first.open();
   await observed.seen("settled", 25);
+});
+
+test("follow each other at once, though nothing tells that they may", async () => {
+  const silent = createPgqueue({ tasks, queues, notify: false });
+  const spec = job({ pollInterval: "1h" });
+  const ids = await suspects(spec, 100);
+  const observed = await observe(database.db, { pgqueue: silent, listen: false })
+    .on(spec, () => {})
+    .start();
+  await observed.seen("settled", ids.length, 15_000);
+  const rows = await Promise.all(ids.map((id) => rowOf(database.db, id)));
+  expect(rows.every(({ status, attempt }) => status === "completed" && attempt === 2)).toBe(true);
+  // Claimed together, not each time all that are left.
+  expect(rows.reduce((sum, { claims }) => sum + claims, 0)).toBeLessThan(10 * ids.length);
+});
+
+test("that wait when the worker stops are pending again, and were not tried", async () => {
+  const spec = job();
+  const ids = await suspects(spec, 3);
+  const observed = await observe(database.db)
+    .on(spec, (_, { signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())))
+    .start();
+  const running = await until(async () => {
+    const rows = await Promise.all(ids.map((id) => rowOf(database.db, id)));
+    return rows.find(({ startedAt }) => startedAt);
+  });
+  await observed.worker.stop({ timeout: 10 });
+  for (const id of ids) {
+    const expected =
+      id === running.id ? { status: "completed", attempt: 2 } : { status: "pending", attempt: 1, startedAt: null };
+    expect(await rowOf(database.db, id)).toMatchObject(expected);
+  }
 });
