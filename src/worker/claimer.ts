@@ -1,9 +1,14 @@
 import type { ClaimOptions } from "../queries/claim.ts";
 import { type Claimed, type ClaimToken, newClaimToken } from "../queries/claimed.ts";
-import { isCut } from "./fault.ts";
+import { BatchSize } from "./batch-size.ts";
+import { isCut, isTimeout } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { KeptPlan } from "./kept-plan.ts";
 import { Watermark } from "./watermark.ts";
+
+const most = 1_000;
+/** More only as a backlog is found: nothing is known yet of how large its payloads are. */
+const first = 100;
 
 /** A claim whose reply never came: its tasks may be held by nobody. */
 interface UnansweredClaim {
@@ -20,6 +25,7 @@ export class Claimer {
   readonly #registration: Registration;
   readonly #watermark = new Watermark();
   readonly #keptPlan = new KeptPlan();
+  readonly #size = new BatchSize(most, first);
   #unanswered: UnansweredClaim[] = [];
 
   constructor(host: Host, registration: Registration) {
@@ -27,17 +33,20 @@ export class Claimer {
     this.#registration = registration;
   }
 
-  /** Resolves to no tasks only when nothing is due. */
-  async claim(limit: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
+  /** Claims `wanted` tasks or fewer; none only when nothing is due. */
+  async claim(wanted: number, options: { crashed?: boolean } = {}): Promise<{ tasks: Claimed[]; sentAt: number }> {
     if (this.#unanswered.some(({ wasReleased }) => !wasReleased)) await this.recover();
+    const limit = Math.min(wanted, this.#size.current);
     const after = this.#registration.spec.kind === "job" ? this.#watermark.next() : [];
     const plan = this.#keptPlan.wanted;
     const claimed = await this.#send({ ...options, limit, after, plan });
     const took = performance.now() - claimed.sentAt;
     const tasks = claimed.tasks.length;
-    this.#keptPlan.answered({ took, plan, tasks, isFilled: tasks === limit });
+    const isFilled = tasks === limit;
+    if (isFilled) this.#size.succeeded();
+    this.#keptPlan.answered({ took, plan, tasks, isFilled });
     this.#watermark.passed(claimed.tasks, { after, limit, sentAt: claimed.sentAt });
-    return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(limit, options);
+    return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(wanted, options);
   }
 
   async #send(options: ClaimOptions): Promise<{ tasks: Claimed[]; sentAt: number }> {
@@ -50,6 +59,7 @@ export class Claimer {
     } catch (error) {
       // It may have been canceled for being slow.
       this.#keptPlan.failed();
+      if (isTimeout(error)) this.#size.failed(options.limit);
       if (isCut(error)) {
         this.#unanswered.push({ token, endsAt: performance.now() + spec.leaseDuration, wasReleased: false });
       }

@@ -1,8 +1,9 @@
 /** How much slower than a planned claim a prepared one may be: so many times, and so many milliseconds. */
 const mostTimes = 2;
 const mostMore = 10;
-/** One slow claim proves nothing: it may have waited for the disk. */
-const slowInARow = 2;
+/** One slow claim proves nothing: it may have waited for the disk. Nor does a fast one: a plan is of one connection of many. */
+const mostSlow = 2;
+const amends = 0.25;
 const longestDistrust = 60_000;
 /** So often a claim is planned all the same, to know how long that takes by now. */
 const mostInARow = 50;
@@ -28,7 +29,7 @@ export class KeptPlan {
   #isCaughtUp = false;
   #claimed = 0;
   /** How long the last planned claim took that was not filled. */
-  #plannedTook = 0;
+  #plannedTook = Number.POSITIVE_INFINITY;
   #used = 0;
   #slow = 0;
   #distrustedUntil = Number.NEGATIVE_INFINITY;
@@ -50,12 +51,13 @@ export class KeptPlan {
     this.#claimed += tasks;
     if (plan !== undefined) {
       this.#used++;
-      this.#slow = took > mostTimes * this.#plannedTook + mostMore ? this.#slow + 1 : 0;
-      if (this.#slow >= slowInARow) this.#distrust();
+      const isSlow = took > mostTimes * this.#plannedTook + mostMore;
+      this.#slow = Math.max(0, this.#slow + (isSlow ? 1 : -amends));
+      if (this.#slow >= mostSlow) this.#distrust();
     } else {
       this.#used = 0;
-      this.#slow = 0;
-      if (!isFilled) this.#plannedTook = took;
+      // It may have waited for a connection.
+      if (!isFilled) this.#plannedTook = Math.min(took, mostTimes * this.#plannedTook + mostMore);
     }
   }
 

@@ -5,13 +5,13 @@ const most = 2_000;
 /** All that waits should not take more memory than this, in characters of JSON. */
 const mostCharacters = 16_000_000;
 
-/** A slower run is believed at once, so that one is enough to stop claiming ahead of it; faster ones only as they repeat. */
+/** A slower run counts for more than a faster one, so that a few are enough to stop claiming ahead of them. */
 const rise = 0.5;
 const fall = 0.05;
 
 /**
  * How many tasks of a spec to claim ahead of free handlers: as many as are begun within the longest wait, by how long runs
- * took lately, and as payloads of the size of late leave room for in memory. Hundreds where they take no time, none where
+ * took lately, and as payloads and outputs of the size of late leave room for in memory. Hundreds where they take no time, none where
  * they are slow, or before the first has ended.
  */
 export class Prefetch {
@@ -36,9 +36,9 @@ export class Prefetch {
     else this.#duration += (duration - this.#duration) * (duration > this.#duration ? rise : fall);
   }
 
-  /** A payload has so many characters, or bytes. As with durations, a larger one is believed at once. */
+  /** A task takes so much memory, in characters of JSON or in bytes. More is believed at once. */
   weighed(size: number): void {
-    this.#size += (size - this.#size) * (size > this.#size ? rise : fall);
+    this.#size = size > this.#size ? size : this.#size + (size - this.#size) * fall;
   }
 
   /** A task that was claimed ahead waited so long, behind so many: handlers that block each other are slower than they say. */

@@ -1,4 +1,6 @@
 import type { JobSpec } from "../tasks/spec.ts";
+import { BatchSize } from "./batch-size.ts";
+import { isTimeout } from "./fault.ts";
 import type { Host } from "./host.ts";
 import { pause } from "./pause.ts";
 import { repeat } from "./repeat.ts";
@@ -24,11 +26,17 @@ async function purgeOf(host: Host, spec: JobSpec, status: "completed" | "failed"
   const olderThan = spec.retain[status];
   if (olderThan === Number.POSITIVE_INFINITY) return;
   const { db, pgqueue, closing, report } = host;
-  try {
-    const options = { queue: spec, status, olderThan, limit: chunk };
-    while (!closing.aborted && (await pgqueue.purge(db, options)).length === chunk);
-  } catch (error) {
-    report({ type: "error", during: "purge", queue: spec.queue, error });
+  const size = new BatchSize(chunk);
+  while (!closing.aborted) {
+    const limit = size.current;
+    try {
+      if ((await pgqueue.purge(db, { queue: spec, status, olderThan, limit })).length < limit) return;
+    } catch (error) {
+      report({ type: "error", during: "purge", queue: spec.queue, error });
+      // References of the user's to each of these rows may take their time.
+      if (limit === 1 || !isTimeout(error)) return;
+      size.failed(limit);
+    }
   }
 }
 

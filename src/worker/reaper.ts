@@ -1,3 +1,4 @@
+import { BatchSize } from "./batch-size.ts";
 import type { Claimer } from "./claimer.ts";
 import type { Host, Registration } from "./host.ts";
 import { repeat } from "./repeat.ts";
@@ -16,12 +17,16 @@ export async function keepReaping(
   interval: number,
 ): Promise<void> {
   const { db, pgqueue, closing } = host;
+  const size = new BatchSize(batch);
   const pace = Math.min(interval, Math.max(spec.leaseDuration / 2, shortestInterval));
   await repeat(pace, closing, async () => {
+    const limit = size.current;
     try {
       await claimer.recover();
-      while ((await pgqueue.reap(db, spec, { limit: batch })).length === batch && !closing.aborted);
+      while ((await pgqueue.reap(db, spec, { limit })).length === limit && !closing.aborted);
+      size.succeeded();
     } catch (error) {
+      size.failed(limit);
       host.report({ type: "error", during: "reap", queue: spec.queue, error });
     }
   });

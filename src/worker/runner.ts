@@ -6,14 +6,15 @@ import { contextOf } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
-import { Marker } from "./marker.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Prefetch } from "./prefetch.ts";
 import type { Place, Quarantine } from "./quarantine.ts";
+import { release } from "./release.ts";
 import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
 import { Suspects } from "./suspects.ts";
+import { jsonLength, weightOf } from "./weight.ts";
 
 /** A task that waits longer than this for its turn is given back. */
 const longestWait = 1_000;
@@ -33,7 +34,6 @@ export class Runner {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #shared: Shared;
-  readonly #marker: Marker;
   readonly #surroundings: Parameters<typeof outcomeOf<Run>>[2];
   readonly #runs = new Set<Run>();
   #whenEmpty: (() => void)[] = [];
@@ -48,7 +48,6 @@ export class Runner {
     this.#host = host;
     this.#registration = registration;
     this.#shared = shared;
-    this.#marker = new Marker(host, registration);
     this.#surroundings = {
       contextOf: (run, changes) => contextOf(host, registration, run, changes),
       warn: (message) => host.report({ type: "warning", message }),
@@ -73,6 +72,8 @@ export class Runner {
    * `sentAt` is when their claim was sent.
    */
   start(tasks: readonly Claimed[], sentAt: number, slots: number): number {
+    // The newest tells most of those to come.
+    this.#shared.prefetch.weighed(jsonLength(tasks.at(-1)?.payload));
     const runs = this.#runsOf(tasks, sentAt);
     this.#suspects.add(runs.filter(({ task }) => task.crashed));
     const others = runs.filter(({ task }) => !task.crashed);
@@ -150,7 +151,7 @@ export class Runner {
         this.#ended(run, run.beganAt, await outcomeOf(this.#registration, run, this.#surroundings));
       } else await this.#comeLate(run);
     } catch (error) {
-      this.#report("begin", task, error);
+      this.#host.report({ type: "error", during: "begin", queue: task.queue, taskId: task.id, error });
     } finally {
       place?.leave();
       lease.release();
@@ -164,30 +165,24 @@ export class Runner {
     return run.lease.isUsable && !this.#host.closing.aborted;
   }
 
+  /** Each alone: a handler that ends the process would else cost a try of those that were to begin after it. */
   async #mark(run: Run): Promise<boolean> {
+    const { db, pgqueue } = this.#host;
+    const { spec } = this.#registration;
     const isWanted = () => this.#isWanted(run);
-    return (await this.#marker.mark(run, isWanted)) && isWanted();
+    const isMarked = await insist(this.#host, spec, [run], (tasks) => pgqueue.markStarted(db, spec, tasks), isWanted);
+    return isMarked && isWanted();
   }
 
   async #comeLate(run: Run): Promise<void> {
     if (!run.lease.isUsable && !this.#host.closing.aborted) this.#late++;
-    await this.#release([run]);
-  }
-
-  async #release(runs: readonly Run[]): Promise<void> {
-    const { db, pgqueue } = this.#host;
-    const { spec } = this.#registration;
-    try {
-      await insist(this.#host, spec, runs, (tasks) => pgqueue.release(db, spec, tasks));
-    } catch (error) {
-      for (const { task } of runs) this.#report("release", task, error);
-    }
+    await release(this.#host, this.#registration, [run]);
   }
 
   #ended(run: Run, beganAt: number, outcome: Outcome): void {
     const duration = performance.now() - beganAt;
     this.#shared.prefetch.ran(duration);
-    this.#shared.prefetch.weighed(run.size ?? 0);
+    this.#shared.prefetch.weighed((run.size ?? 0) + weightOf(run, outcome));
     this.#shared.settler.settle(run, outcome, duration);
   }
 
@@ -223,15 +218,11 @@ export class Runner {
 
   #giveBack(runs: readonly Run[]): void {
     if (runs.length === 0) return;
-    const returned = this.#release(runs).then(() => {
+    const returned = release(this.#host, this.#registration, runs).then(() => {
       this.#returns.delete(returned);
       this.#shared.onReturned();
     });
     this.#returns.add(returned);
-  }
-
-  #report(during: "begin" | "release", { id, queue }: Claimed, error: unknown): void {
-    this.#host.report({ type: "error", during, queue, taskId: id, error });
   }
 }
 

@@ -3,30 +3,25 @@ import type { TaskStatus } from "../schema/columns.ts";
 import { retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
 import type { WorkerEvent } from "./event.ts";
-import { isConflict, isCut, isOutage } from "./fault.ts";
+import { isConflict, isCut, isOutage, isRefusal, isTimeout } from "./fault.ts";
+import { Gathered, worthOne } from "./gathered.ts";
 import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
+import { eventOf, type Settlement } from "./settlement.ts";
+import { weightOf } from "./weight.ts";
 
-const largestBatch = 1_000;
 /** So many batches are written at once, a further one only when it is worth a statement. */
 const mostUnderWay = 2;
-const worthAnother = 100;
+/** More of them while none was answered for so many milliseconds: a connection may have died without a word. */
+const longestSilence = 1_000;
+const mostInSilence = 4;
 /** With so many outcomes that are not written, nothing more is claimed. */
 const mostOpen = 2_000;
+/** Nor with so many characters of JSON in them. */
+const heaviestOpen = 16_000_000;
 const firstDelay = 25;
 const longestDelay = 2_000;
-
-interface Settlement {
-  readonly run: Run;
-  outcome: Outcome;
-  readonly duration: number;
-  tries: number;
-  /** Whether an earlier try may have been committed without our learning it. */
-  isUncertain: boolean;
-  /** Whether the handler's own outcome could not be written, and its refusal is written instead. */
-  isReplaced: boolean;
-}
 
 /**
  * Writes the outcomes of one spec: all that have gathered while the last batch was under way go together. What a batch
@@ -36,10 +31,13 @@ export class Settler {
   readonly #host: Host;
   readonly #registration: Registration;
   readonly #onPending: (delay: number) => void;
-  #gathered: Settlement[] = [];
+  readonly #gathered = new Gathered();
   readonly #open = new Set<Settlement>();
+  #openWeight = 0;
   #isExpected = false;
   #underWay = 0;
+  #heardAt = 0;
+  #timer: NodeJS.Timeout | undefined;
   #whenIdle: (() => void)[] = [];
   #whenBelow: (() => void)[] = [];
 
@@ -51,9 +49,11 @@ export class Settler {
   }
 
   settle(run: Run, outcome: Outcome, duration: number): void {
-    const settlement = { run, outcome, duration, tries: 0, isUncertain: false, isReplaced: false };
+    const weight = weightOf(run, outcome);
+    const settlement = { run, outcome, duration, weight, tries: 0, isUncertain: false, isReplaced: false };
     if (this.#host.closed.aborted) return;
     this.#open.add(settlement);
+    this.#openWeight += weight;
     this.#gather(settlement);
   }
 
@@ -76,14 +76,19 @@ export class Settler {
 
   /** Resolves when few enough outcomes are open for more to come. */
   belowLimit(): Promise<void> {
-    if (this.#open.size < mostOpen || this.#host.closing.aborted) return Promise.resolve();
+    if (this.#isBelow || this.#host.closing.aborted) return Promise.resolve();
     return new Promise((resolve) => this.#whenBelow.push(resolve));
   }
 
+  get #isBelow(): boolean {
+    return this.#open.size < mostOpen && this.#openWeight < heaviestOpen;
+  }
+
   #gather(settlement: Settlement): void {
-    this.#gathered.push(settlement);
+    this.#gathered.add(settlement);
     if (this.#underWay > 0) {
-      if (this.#underWay < mostUnderWay && this.#gathered.length >= worthAnother) void this.#flush();
+      if (this.#underWay < mostUnderWay && this.#gathered.length >= worthOne) void this.#flush();
+      else this.#watch();
     } else if (!this.#isExpected) {
       this.#isExpected = true;
       // Not at once: handlers that end in the same turn of the event loop are settled together.
@@ -94,23 +99,28 @@ export class Settler {
     }
   }
 
+  #watch(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#gathered.length === 0) return;
+      const isSilent = performance.now() - this.#heardAt >= longestSilence;
+      if (isSilent && this.#underWay < mostInSilence) void this.#flush();
+      this.#watch();
+    }, longestSilence).unref();
+  }
+
   async #flush(): Promise<void> {
     this.#underWay++;
+    this.#heardAt = performance.now();
     try {
       while (this.#gathered.length > 0) {
-        const batch = this.#nextBatch().filter((settlement) => this.#open.has(settlement));
+        const batch = this.#gathered.next().filter((settlement) => this.#open.has(settlement));
         if (batch.length > 0) await this.#write(batch);
+        this.#heardAt = performance.now();
       }
     } finally {
       this.#underWay--;
     }
-  }
-
-  /** Where there are enough of one claim they go by themselves: Postgres finds them faster. */
-  #nextBatch(): Settlement[] {
-    const token = this.#gathered[0]?.run.task.token;
-    const others = this.#gathered.findIndex(({ run }) => run.task.token !== token);
-    return this.#gathered.splice(0, others >= worthAnother ? Math.min(others, largestBatch) : largestBatch);
   }
 
   async #write(batch: Settlement[]): Promise<void> {
@@ -122,6 +132,7 @@ export class Settler {
         spec,
         batch.map(({ outcome }) => outcome),
       );
+      this.#gathered.size.succeeded();
       const applied = new Set(rows.map(({ id }) => id));
       for (const settlement of batch) if (applied.has(settlement.run.task.id)) this.#settled(settlement);
       const missed = batch.filter(({ run }) => !applied.has(run.task.id));
@@ -149,24 +160,29 @@ export class Settler {
     }
   }
 
+  /** What is no fault of the outcomes is over some day: they are written then, unless their lease is over before. */
   async #recover(batch: Settlement[], error: unknown): Promise<void> {
-    const [first] = batch;
-    if (isOutage(error) || isConflict(error)) {
-      this.#reportError(error);
-      for (const settlement of batch) {
-        settlement.isUncertain ||= isCut(error);
-        void this.#later(settlement);
-      }
-    } else if (batch.length > 1) {
+    if (isRefusal(error)) return this.#replace(batch, error);
+    this.#reportError(error);
+    // Whatever else it is, it may be about some of them.
+    const isOfAll = isConflict(error) || (isOutage(error) && !isTimeout(error));
+    if (!isOfAll) this.#gathered.size.failed(batch.length);
+    for (const settlement of batch) {
+      settlement.isUncertain ||= isCut(error);
+      void this.#later(settlement);
+    }
+  }
+
+  async #replace(batch: Settlement[], error: unknown): Promise<void> {
+    const [first, ...others] = batch;
+    if (others.length > 0) {
       for (const settlement of batch) await this.#write([settlement]);
-    } else if (first && !first.isReplaced) {
+    } else if (first) {
       this.#reportError(error);
+      if (first.isReplaced) return void this.#later(first);
       first.isReplaced = true;
       first.outcome = { task: first.outcome.task, result: retry(error) };
       await this.#write([first]);
-    } else if (first) {
-      this.#reportError(error);
-      void this.#later(first);
     }
   }
 
@@ -206,18 +222,15 @@ export class Settler {
 
   #close(settlement: Settlement, event: WorkerEvent): void {
     if (!this.#open.delete(settlement)) return;
+    this.#openWeight -= settlement.weight;
     this.#host.report(event);
-    if (this.#whenBelow.length > 0 && this.#open.size < mostOpen) resolveAll(this.#whenBelow);
+    if (this.#whenBelow.length > 0 && this.#isBelow) resolveAll(this.#whenBelow);
     if (this.#whenIdle.length > 0 && this.isIdle) resolveAll(this.#whenIdle);
   }
 
   #reportError(error: unknown): void {
     this.#host.report({ type: "error", during: "settle", queue: this.#registration.spec.queue, error });
   }
-}
-
-function eventOf({ run }: Settlement, type: "lost" | "unknown" | "abandoned"): WorkerEvent {
-  return { type, queue: run.task.queue, taskId: run.task.id };
 }
 
 function resolveAll(waiting: (() => void)[]): void {

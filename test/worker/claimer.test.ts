@@ -148,3 +148,39 @@ test("claims are prepared once they find little, and not while there is more", a
   expect([await claim(2), await claim(2), await claim(2), await kept()]).toEqual([2, 2, 1, 3]);
   await client.end();
 });
+
+test("a claim that takes too long is sent again for fewer, until it is done", async () => {
+  const own = await createDatabase({ migrated: true });
+  await own.client.unsafe(`
+    create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.005); return new; end $$;
+    create trigger be_slow before update on pgqueue_tasks for each row execute function be_slow();
+    alter database ${own.name} set statement_timeout = '100ms'`);
+  const spec = job();
+  await pgqueue.enqueueMany(own.db, spec, items(60));
+  const client = postgres(own.url, { max: 1 });
+  const claimer = claimerOf(drizzle(client), spec);
+  let failures = 0;
+  let claimed = 0;
+  while (claimed < 60) {
+    await claimer.claim(1_000).then(
+      ({ tasks }) => {
+        claimed += tasks.length;
+      },
+      () => {
+        failures++;
+      },
+    );
+    expect(failures).toBeLessThan(20);
+  }
+  expect(failures).toBeGreaterThan(1);
+  await client.end();
+  await own.end();
+});
+
+test("the first claims are small, and grow while they are filled: nothing is known yet of the payloads", async () => {
+  const spec = job();
+  await pgqueue.enqueueMany(database.db, spec, items(400));
+  const claimer = claimerOf(database.db, spec);
+  const claim = async () => (await claimer.claim(1_000)).tasks.length;
+  expect([await claim(), await claim(), await claim()]).toEqual([100, 125, 157]);
+});

@@ -4,7 +4,7 @@ import { drizzle as drizzlePglite } from "drizzle-orm/pglite";
 import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { isConflict, isCut, isOutage, isUniqueViolation } from "../../src/worker/fault.ts";
+import { isConflict, isCut, isOutage, isRefusal, isTimeout, isUniqueViolation } from "../../src/worker/fault.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { begin } from "../queries/transactions.ts";
@@ -181,6 +181,53 @@ describe("errors of node-postgres", () => {
     const refused = new AggregateError([coded("ECONNREFUSED"), coded("ECONNREFUSED")], "");
     expect(verdict(wrapped(refused))).toEqual(outage);
     expect(verdict(wrapped(Object.assign(refused, { code: "ECONNREFUSED" })))).toEqual(outage);
+  });
+});
+
+// As Bun 1.4 throws them, without a SQLSTATE.
+test.each<[string, object]>([
+  ["ERR_POSTGRES_CONNECTION_CLOSED", cut],
+  ["ERR_POSTGRES_IDLE_TIMEOUT", cut],
+  ["ERR_POSTGRES_LIFETIME_TIMEOUT", cut],
+  ["ERR_POSTGRES_CONNECTION_REFUSED", outage],
+  ["ERR_POSTGRES_CONNECTION_TIMEOUT", outage],
+])("%s of Bun", (code, expected) => {
+  const error = Object.assign(new Error("Connection closed"), { code });
+  expect(verdict(error)).toEqual(expected);
+  expect(verdict(new DrizzleQueryError("update", [], error))).toEqual(expected);
+});
+
+describe("whose fault it is", () => {
+  const states = (codes: string, routine?: string) =>
+    codes
+      .split(" ")
+      .map((code) => new DrizzleQueryError("update", [], Object.assign(new Error(code), { code, routine })));
+
+  test("of the rows: a constraint's, a trigger's, or of what does not fit", () => {
+    for (const error of states("22001 22P05 23502 23503 23505 23514 44000 54000 P0001 38000 AB123")) {
+      expect(isRefusal(error), String(error.cause)).toBe(true);
+    }
+    for (const error of states("42501 25006 28000 XX001", "exec_stmt_raise").filter((one) => !isOutage(one))) {
+      expect(isRefusal(error), String(error.cause)).toBe(true);
+    }
+    expect(isRefusal(new TypeError("no JSON"))).toBe(true);
+  });
+
+  test("of what surrounds them: of the session, the server, the tables, the rights, or the driver", () => {
+    for (const error of states(
+      "08006 0A000 25P04 26000 28000 28P01 3D000 3F000 40001 40P01 42501 42703 42P01 53200 55P03 57014 58030 F0000 XX000",
+    )) {
+      expect(isRefusal(error), String(error.cause)).toBe(false);
+    }
+    const unknown = Object.assign(new Error("too many open files"), { code: "EMFILE" });
+    expect(isRefusal(new DrizzleQueryError("update", [], unknown))).toBe(false);
+  });
+
+  test("a statement took too long", () => {
+    expect(states("57014").map(isTimeout)).toEqual([true]);
+    expect(isTimeout(new Error("Query read timeout"))).toBe(true);
+    expect(isTimeout(new Error("Connection terminated unexpectedly"))).toBe(false);
+    expect(states("57P01 55P03 40001").some(isTimeout)).toBe(false);
   });
 });
 

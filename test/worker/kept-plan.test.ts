@@ -49,6 +49,21 @@ describe("a kept plan", () => {
     expect(plan.wanted).toBe(undefined);
   });
 
+  test("is not wanted either after it was slow each other time, as where it is that of one connection of two", () => {
+    planned(10);
+    kept(500, 1, 500, 1);
+    expect(plan.wanted).toBe(0);
+    kept(500);
+    expect(plan.wanted).toBe(undefined);
+  });
+
+  test("is compared with what a planned claim takes that had not to wait for its connection", () => {
+    planned(2);
+    planned(5_000);
+    kept(40, 40);
+    expect(plan.wanted).toBe(undefined);
+  });
+
   test("is not wanted for a minute after a claim failed, which may have been canceled for being slow", () => {
     planned(2);
     plan.failed();

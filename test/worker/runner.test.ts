@@ -442,3 +442,16 @@ test("delays count from the database's clock", async () => {
   expect(delayOf(row)).toBeGreaterThanOrEqual(100_000);
   expect(delayOf(row)).toBeLessThan(105_000);
 });
+
+test("each last try is written down by itself: a handler that ends the process costs no other its own", async () => {
+  const spec = job({ maxRetries: 0 });
+  await pgqueue.enqueueMany(database.db, spec, Array(20).fill({ payload: 1 }));
+  const marked: number[] = [];
+  const markStarted: typeof pgqueue.markStarted = (db, spec, tasks) => {
+    marked.push([tasks].flat().length);
+    return pgqueue.markStarted(db, spec, tasks);
+  };
+  const observed = observe(database.db, { concurrency: 20, pgqueue: { ...pgqueue, markStarted } }).on(spec, () => {});
+  expect(await observed.worker.drain()).toBe(20);
+  expect(marked).toEqual(Array(20).fill(1));
+});

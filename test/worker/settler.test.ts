@@ -25,13 +25,13 @@ afterAll(() => database.end());
 
 const rest = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-function settling(db: Db, spec: Spec) {
+function settling(db: Db, spec: Spec, sent = pgqueue) {
   const events: WorkerEvent[] = [];
   const pending: number[] = [];
   const closed = new AbortController();
   const host = {
     db,
-    pgqueue,
+    pgqueue: sent,
     workerId: "w",
     closing: new AbortController().signal,
     closed: closed.signal,
@@ -168,6 +168,89 @@ test("a serialization failure or deadlock is tried again, and told", async () =>
   await settler.idle();
   expect(types()).toEqual(["error", "error", "error", ...Array(5).fill("settled")]);
   await own.end();
+});
+
+/** A database of its own, one connection to it, and what becomes of this many claimed tasks. */
+async function apart(
+  count: number,
+  connection: Partial<postgres.ConnectionParameters>,
+  prepare: (client: postgres.Sql) => Promise<unknown> = async () => {},
+) {
+  const own = await createDatabase({ migrated: true });
+  await prepare(own.client);
+  const spec = job();
+  const claimed = await claimNew(own.db, spec, count);
+  const client = postgres(own.url, { max: 1, connection });
+  const end = () => Promise.all([client.end(), own.end()]);
+  return { own, spec, claimed, end, ...settling(drizzle(client), spec) };
+}
+
+test.each([
+  ["the table is away", "alter table pgqueue_tasks rename to away", "alter table away rename to pgqueue_tasks"],
+  [
+    "the right is taken",
+    "revoke update on pgqueue_tasks from mere_worker",
+    "grant update on pgqueue_tasks to mere_worker",
+  ],
+])("an outcome that is not written while %s is written as it is afterwards", async (_, breaks, mends) => {
+  const { own, claimed, settler, settle, events, end } = await apart(5, { role: "mere_worker" }, async (client) => {
+    await client.unsafe(`
+      do $$ begin create role mere_worker; exception when duplicate_object then null; end $$;
+      grant all on pgqueue_tasks, pgqueue_queues to mere_worker`);
+  });
+  await own.client.unsafe(breaks);
+  for (const task of claimed) settle(task, done("paid"));
+  await until(() => events.filter(({ type }) => type === "error").length >= 3);
+  await own.client.unsafe(mends);
+  await settler.idle();
+  expect(events.filter(({ type }) => type === "settled")).toHaveLength(5);
+  for (const { id } of claimed) {
+    expect(await rowOf(own.db, id)).toMatchObject({ status: "completed", output: "paid", errors: null });
+  }
+  await end();
+});
+
+test("a batch that takes too long is written in parts", async () => {
+  const { own, claimed, settler, settle, types, end } = await apart(60, { statement_timeout: 100 });
+  await own.client.unsafe(`
+    create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.005); return new; end $$;
+    create trigger be_slow before update on pgqueue_tasks for each row execute function be_slow()`);
+  for (const task of claimed) settle(task);
+  await settler.idle();
+  expect(types().filter((type) => type !== "error")).toEqual(Array(60).fill("settled"));
+  await end();
+});
+
+test("one that is never answered does not keep the others", async () => {
+  const spec = job();
+  const [silent, ...others] = await claimNew(database.db, spec, 10);
+  let statements = 0;
+  const finalize: typeof pgqueue.finalize = (...args) =>
+    statements++ === 0 ? (new Promise(() => {}) as never) : pgqueue.finalize(...args);
+  const { settle, events } = settling(database.db, spec, { ...pgqueue, finalize });
+  settle(silent!);
+  await until(() => statements === 1);
+  for (const task of others) settle(task);
+  await until(() => events.filter(({ type }) => type === "settled").length === 9, 5_000);
+});
+
+test("no more is claimed while outcomes that are not written are large, though few", async () => {
+  const { db, statements } = recorded(database);
+  const spec = job();
+  const claimed = await claimNew(database.db, spec, 18);
+  const { settler, settle } = settling(db, spec);
+  for (const task of claimed.slice(0, 15)) settle(task, done("x".repeat(1_000_000)));
+  let isBelow = false;
+  await settler.belowLimit();
+  for (const task of claimed.slice(15)) settle(task, done("x".repeat(1_000_000)));
+  const below = settler.belowLimit().then(() => {
+    isBelow = true;
+  });
+  await rest(0);
+  expect(isBelow).toBe(false);
+  await below;
+  await settler.idle();
+  expect(statements.length).toBeGreaterThan(3);
 });
 
 describe("over a network", () => {

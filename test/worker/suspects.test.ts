@@ -121,21 +121,3 @@ test("follow each other at once, though nothing tells that they may", async () =
   // Claimed together, not each time all that are left.
   expect(rows.reduce((sum, { claims }) => sum + claims, 0)).toBeLessThan(10 * ids.length);
 });
-
-test("that wait when the worker stops are pending again, and were not tried", async () => {
-  const spec = job();
-  const ids = await suspects(spec, 3);
-  const observed = await observe(database.db)
-    .on(spec, (_, { signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())))
-    .start();
-  const running = await until(async () => {
-    const rows = await Promise.all(ids.map((id) => rowOf(database.db, id)));
-    return rows.find(({ startedAt }) => startedAt);
-  });
-  await observed.worker.stop({ timeout: 10 });
-  for (const id of ids) {
-    const expected =
-      id === running.id ? { status: "completed", attempt: 2 } : { status: "pending", attempt: 1, startedAt: null };
-    expect(await rowOf(database.db, id)).toMatchObject(expected);
-  }
-});

@@ -80,3 +80,21 @@ test("but spends at most a twentieth of the time on it", () => {
   clock.now = 6_000;
   expect(watermark.next()).toEqual([]);
 });
+
+test("nor waits longer than ten seconds for it, as when a scan had to wait for a lock", () => {
+  const { clock, watermark, claim } = clocked();
+  claim([nine], 1, 60_000);
+  clock.now = 9_999;
+  expect(watermark.next()).toHaveLength(1);
+  clock.now = 10_000;
+  expect(watermark.next()).toEqual([]);
+});
+
+test("begins at the front when tasks are given back while a claim is under way", () => {
+  const { watermark, claim } = clocked();
+  claim([nine], 1);
+  const after = watermark.next();
+  watermark.reset();
+  watermark.passed([ten], { after, limit: 1, sentAt: 0 });
+  expect(watermark.next()).toEqual([]);
+});

@@ -1,0 +1,26 @@
+/**
+ * How many rows a statement takes: half as many after one that failed, as it may have run into a timeout, and more again as
+ * others succeed.
+ */
+export class BatchSize {
+  readonly #most: number;
+  #current: number;
+
+  constructor(most: number, first = most) {
+    this.#most = most;
+    this.#current = first;
+  }
+
+  get current(): number {
+    return this.#current;
+  }
+
+  /** A statement over so many rows failed. */
+  failed(rows: number): void {
+    this.#current = Math.max(1, Math.min(this.#current, Math.floor(rows / 2)));
+  }
+
+  succeeded(): void {
+    this.#current = Math.min(this.#most, Math.ceil(this.#current * 1.25));
+  }
+}
