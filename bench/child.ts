@@ -1,6 +1,6 @@
 import type { Activity, Channel } from "./activities/channel.ts";
 import { type ActivityName, loadActivity } from "./activities/load.ts";
-import type { FromChild, ToChild } from "./measured-process.ts";
+import type { FromChild, ToChild } from "./protocol.ts";
 
 // A measured process: does one activity, and tells its parent.
 
