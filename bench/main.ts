@@ -2,9 +2,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resultChart } from "./chart.ts";
-import { type Command, helpText, parseCommand, UsageError } from "./command-line.ts";
+import { type Command, helpText, parseCommand } from "./command-line.ts";
 import { Databases } from "./databases.ts";
-import { gate } from "./gate.ts";
+import { gate, notGated } from "./gate.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 import { publish } from "./publish.ts";
 import type { Results, ScenarioResult } from "./results.ts";
@@ -12,6 +12,7 @@ import { runScenario } from "./run.ts";
 import { allScenarios } from "./scenarios/all.ts";
 import { serverSettings, startServer } from "./server.ts";
 import { gateTable, resultTables } from "./table.ts";
+import { UsageError } from "./usage-error.ts";
 
 // A server that is starting has no place yet where it would be found; later it ends and is removed with this process.
 let starting: Promise<unknown> = Promise.resolve();
@@ -46,7 +47,8 @@ async function main(args: readonly string[]): Promise<number> {
 async function benchmark(command: Command): Promise<number> {
   const results = await measure(command);
   const rows = gate(results);
-  console.log(`\n${resultTables(results)}\n\n${gateTable(rows)}\n`);
+  console.log(`\n${resultTables(results)}\n`);
+  if (rows.length > 0) console.log(`${gateTable(rows)}\n`);
   const name = results.date.replaceAll(":", "-").replace(/\..*/, "");
   await write(command.json ?? inResults(`${name}.json`), JSON.stringify({ ...results, gate: rows }, null, 2));
   await write(command.svg ?? inResults(`${name}.svg`), resultChart(results));
@@ -57,6 +59,7 @@ async function benchmark(command: Command): Promise<number> {
   );
   const missed = command.gate ? rows.filter(({ ok }) => !ok).map(({ row }) => row) : [];
   for (const row of failed) console.error(`Failed: ${row}`);
+  for (const row of command.gate ? notGated(results) : []) console.error(`Not gated: ${row}`);
   for (const row of missed) console.error(`Missed: ${row}`);
   return failed.length + missed.length > 0 ? 1 : 0;
 }
