@@ -27,7 +27,7 @@ export function resultChart({ scenarios, date, quick, machine }: Results): strin
     animation: false,
     title: [
       ...panels.map(({ scenario, top }) => ({
-        text: `${scenario.title}, ${metrics[scenario.metric].title}`,
+        text: `${scenario.title}, ${metrics[scenario.metric].title}; ${metrics[scenario.metric].better} is better`,
         top: top + 8,
         left: 10,
         textStyle: { fontSize: 14 },
@@ -82,19 +82,15 @@ function bars(scenario: ScenarioResult, index: number) {
       value: summary.median,
       itemStyle: { color: colors[side] },
     })),
-    label: {
-      show: true,
-      position: "right",
-      distance: 14,
-      formatter({ value }: { value: number }) {
-        const digits = digitsOf(scenario.metric, value);
-        return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-      },
-    },
   };
 }
 
+/** With the median behind them, where they do not cross it. */
 function whiskers(scenario: ScenarioResult, index: number) {
+  const labels = measured(scenario).map(({ summary: { median } }) => {
+    const digits = digitsOf(scenario.metric, median);
+    return median.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  });
   return {
     type: "custom",
     xAxisIndex: index,
@@ -109,9 +105,13 @@ function whiskers(scenario: ScenarioResult, index: number) {
         shape: { x1, y1, x2, y2 },
         style: { stroke: "#111111", lineWidth: 1 },
       });
+      const label = {
+        type: "text",
+        style: { text: labels[api.value(0)], x: right + 8, y, verticalAlign: "middle", fill: "#333333", fontSize: 12 },
+      };
       return {
         type: "group",
-        children: [line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4)],
+        children: [line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4), label],
       };
     },
   };

@@ -1,6 +1,7 @@
+import { inspect } from "node:util";
 import type { Activity, Channel } from "./activities/channel.ts";
 import { type ActivityName, loadActivity } from "./activities/load.ts";
-import type { FromChild, ToChild } from "./measured-process.ts";
+import type { FromChild, ToChild } from "./protocol.ts";
 
 // A measured process: does one activity, and tells its parent.
 
@@ -37,6 +38,7 @@ process.on("message", (message: ToChild) => {
     for (const resolve of waiting.splice(0)) resolve(undefined);
   }
 });
+process.on("uncaughtException", fail);
 // Its parent is gone.
 process.on("disconnect", () => process.exit(1));
 
@@ -46,8 +48,13 @@ async function perform(name: ActivityName, input: unknown): Promise<void> {
     const report = await activity(input, channel);
     send({ type: "report", report });
   } catch (error) {
-    send({ type: "error", message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    fail(error);
   }
+}
+
+/** Its parent ends it for this. */
+function fail(error: unknown): void {
+  send({ type: "error", message: inspect(error) });
 }
 
 function send(message: FromChild): void {

@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import { gatedScenarios } from "./gate.ts";
+import { UsageError } from "./usage-error.ts";
 
 export interface Command {
   /** Names of scenarios; all where there are none. */
@@ -12,10 +14,8 @@ export interface Command {
   readonly publish: string | undefined;
 }
 
-/** Something that the caller wrote cannot be understood. */
-export class UsageError extends Error {}
-
 export const leastRepetitions = 5;
+const leastQuickRepetitions = 1;
 const quickRepetitions = 2;
 
 const options = {
@@ -37,12 +37,25 @@ const options = {
 export function parseCommand(args: readonly string[], scenarios: readonly string[]): Command | undefined {
   const values = parse(args);
   if (values.help) return undefined;
-  const only = (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== "");
+  const { quick, gate, json, svg, publish } = values;
+  for (const [option, file] of Object.entries({ json, svg, publish })) {
+    if (file === "") throw new UsageError(`--${option} needs the name of a file`);
+  }
+  const besides = Object.entries(values).flatMap(([name, value]) =>
+    name === "publish" || !value ? [] : [`--${name}`],
+  );
+  if (publish && besides.length > 0) {
+    throw new UsageError(`--publish measures nothing: ${besides.join(" and ")} cannot be given with it`);
+  }
+  const only = (values.only ?? []).flatMap((names) => names.split(",")).map((name) => name.trim());
   const unknown = only.filter((name) => !scenarios.includes(name));
   if (unknown.length > 0) {
-    throw new UsageError(`There is no scenario ${unknown.join(", ")}. There are: ${scenarios.join(", ")}`);
+    const named = unknown.map((name) => `"${name}"`).join(", ");
+    throw new UsageError(`There is no scenario ${named}. There are: ${scenarios.join(", ")}`);
   }
-  const { quick, gate, json, svg, publish } = values;
+  if (gate && only.length > 0 && !only.some((name) => gatedScenarios.includes(name))) {
+    throw new UsageError(`The gate has no row for ${only.join(", ")}. It has some for: ${gatedScenarios.join(", ")}`);
+  }
   return { only, quick, gate, json, svg, publish, repetitions: repetitionsOf(values.repetitions, quick) };
 }
 
@@ -51,11 +64,13 @@ export function helpText(scenarios: readonly string[]): string {
 
   --only NAME,…      these scenarios alone: ${scenarios.join(", ")}
   --quick            fewer tasks and repetitions, in some minutes; its figures are not to be quoted
-  --repetitions N    how often each scenario is measured: ${leastRepetitions} or more, and ${quickRepetitions} when quick
-  --gate             exits with 1, naming the rows, where pgqueue misses what it is held to
+  --repetitions N    how often each scenario is measured: ${leastRepetitions} or more, default ${leastRepetitions}; with --quick
+                     ${leastQuickRepetitions} or more, default ${quickRepetitions}
+  --gate             exits with 1, naming the rows, where pgqueue misses what it is held to; names what was not measured
   --json FILE        where the results go; default bench/results/<date>.json
   --svg FILE         where the chart goes; default bench/results/<date>.svg
-  --publish FILE     measures nothing: puts the results in the file, of a whole run, into docs/performance.md
+  --publish FILE     measures nothing, and takes no other option: puts the results in the file, of a whole run, into
+                     docs/performance.md
   --help
 
 PGQUEUE_DIST names the folder of another build of pgqueue than dist.`;
@@ -73,7 +88,7 @@ function parse(args: readonly string[]) {
 function repetitionsOf(given: string | undefined, quick: boolean): number {
   if (given === undefined) return quick ? quickRepetitions : leastRepetitions;
   const repetitions = Number(given);
-  const least = quick ? 1 : leastRepetitions;
+  const least = quick ? leastQuickRepetitions : leastRepetitions;
   if (!Number.isInteger(repetitions) || repetitions < least) {
     throw new UsageError(`--repetitions is "${given}", not a number of ${least} or more`);
   }

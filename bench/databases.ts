@@ -1,6 +1,8 @@
 import postgres from "postgres";
-import { databaseUrl, type Server } from "./server.ts";
+import { MeasuredProcess } from "./measured-process.ts";
+import type { Server } from "./server.ts";
 import { cpuOfServer } from "./server-cpu.ts";
+import type { SideName, Tuning } from "./sides/side.ts";
 
 export interface Database {
   readonly url: string;
@@ -31,7 +33,7 @@ export class Databases {
 
   constructor(server: Server) {
     this.#server = server;
-    this.#admin = postgres(databaseUrl(server.port, "postgres"), { max: 1, onnotice() {} });
+    this.#admin = postgres(server.url, { max: 1, onnotice() {} });
   }
 
   /** A copy of the template of that name, which is built where there is none. */
@@ -44,6 +46,15 @@ export class Databases {
     const name = this.#newName();
     await this.#admin.unsafe(`create database ${name} template ${await built} strategy file_copy`);
     return this.#open(name);
+  }
+
+  /** A database of a side with so many tasks that are due; the same bytes each time. */
+  filled(side: SideName, tuning: Tuning, tasks: number): Promise<Database> {
+    // Statements of pgqueue alone work on the tables of pgqueue.
+    const owner = side === "floor" ? "pgqueue" : side;
+    return this.copyOf(`${owner} ${tuning} ${tasks}`, (url) =>
+      new MeasuredProcess("fill", { side: owner, url, tuning, tasks }).report.then(() => {}),
+    );
   }
 
   /** Settles what earlier measurements left to be written. */
@@ -67,8 +78,11 @@ export class Databases {
 
   async #build(build: (url: string) => Promise<void>): Promise<string> {
     const name = this.#newName();
-    await this.#admin.unsafe(`create database ${name}`);
-    const url = databaseUrl(this.#server.port, name);
+    // Sorts by bytes, which is the same everywhere.
+    await this.#admin.unsafe(
+      `create database ${name} template template0 locale_provider libc locale 'C' encoding 'UTF8'`,
+    );
+    const url = this.#urlOf(name);
     await build(url);
     const client = postgres(url, { max: 1 });
     // What autovacuum would do sooner or later, in the middle of some measurement.
@@ -79,7 +93,7 @@ export class Databases {
   }
 
   #open(name: string): Database {
-    const url = databaseUrl(this.#server.port, name);
+    const url = this.#urlOf(name);
     const uncounted = { "pg_stat_statements.track": "none" };
     const client = postgres(url, { max: 1, onnotice() {}, connection: uncounted as Record<string, string> });
     const query = async <Row extends object>(text: string) => [...(await client.unsafe<Row[]>(text))];
@@ -95,6 +109,10 @@ export class Databases {
         await this.#drop(name);
       },
     };
+  }
+
+  #urlOf(name: string): string {
+    return new URL(name, this.#server.url).href;
   }
 
   #newName(): string {

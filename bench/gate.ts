@@ -4,7 +4,7 @@ import type { Results } from "./results.ts";
 export interface GateRow {
   readonly row: string;
   readonly required: string;
-  /** The median ratio; undefined where the scenario was not run or failed. */
+  /** The median ratio; undefined where one of the two has failed. */
   readonly measured: number | undefined;
   readonly ok: boolean;
 }
@@ -33,7 +33,10 @@ const requirements: readonly Requirement[] = [
   { row: "memory with a large backlog", scenario: "backlog", metric: "peakMemory", to: "pgqueue", atMost: 1.1 },
 ];
 
-/** What pgqueue is held to, and whether it is reached. A scenario that was not run has no rows. */
+/** The scenarios that the gate has rows for. */
+export const gatedScenarios: readonly string[] = [...new Set(requirements.map(({ scenario }) => scenario))];
+
+/** What pgqueue is held to, and whether it is reached. A scenario that was not run has no rows; see `notGated`. */
 export function gate({ scenarios }: Pick<Results, "scenarios">): GateRow[] {
   return requirements.flatMap(({ row, scenario: name, metric, to, atLeast, atMost }): GateRow[] => {
     const scenario = scenarios.find((one) => one.name === name);
@@ -44,13 +47,20 @@ export function gate({ scenarios }: Pick<Results, "scenarios">): GateRow[] {
     );
     const required = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
     if (comparisons.length === 0) return [{ row: `${row}, to ${to}`, required, measured: undefined, ok: false }];
-    return comparisons.map(({ of, to, ratio: { median } }) => ({
-      row: `${row}: ${of} to ${to}`,
-      required,
-      measured: median,
-      ok: median >= (atLeast ?? Number.NEGATIVE_INFINITY) && median <= (atMost ?? Number.POSITIVE_INFINITY),
-    }));
+    return comparisons.map(({ of, to, ratio }) => {
+      const measured = ratio?.median;
+      const ok = measured !== undefined && measured >= (atLeast ?? 0) && measured <= (atMost ?? Infinity);
+      return { row: `${row}: ${of} to ${to}`, required, measured, ok };
+    });
   });
+}
+
+/** What the gate would ask for beyond these scenarios. */
+export function notGated({ scenarios }: Pick<Results, "scenarios">): string[] {
+  const run = new Set(scenarios.map(({ name }) => name));
+  return requirements
+    .filter(({ scenario }) => !run.has(scenario))
+    .map(({ row, scenario, to }) => `${row}, to ${to} (${scenario})`);
 }
 
 function both(scenario: string, row: string, least: Record<"graphile-worker" | "pg-boss", number>): Requirement[] {

@@ -12,13 +12,16 @@ export function describeMachine(): Record<string, string | number> {
 }
 
 /** What is compared, and what it runs on. */
-export function describeVersions(postgres: string): Record<string, string> {
-  const packages = ["drizzle-orm", "postgres", "graphile-worker", "pg-boss", "pg"];
+export function describeVersions(server: string): Record<string, string> {
   return {
-    node: process.version,
-    postgres,
+    Node: process.version,
+    Postgres: server,
     pgqueue: `${versionIn("..")}${commit()}`,
-    ...Object.fromEntries(packages.map((name) => [name, installedVersion(name)])),
+    "graphile-worker": installedVersion("graphile-worker"),
+    "pg-boss": installedVersion("pg-boss"),
+    "drizzle-orm": installedVersion("drizzle-orm"),
+    "postgres.js": installedVersion("postgres"),
+    "node-postgres": installedVersion("pg"),
   };
 }
 
@@ -39,13 +42,13 @@ function versionIn(folder: string): string {
 /** Of what was measured: marked as dirty where it has changes that are not committed. */
 function commit(): string {
   if (process.env.PGQUEUE_DIST) return " (PGQUEUE_DIST)";
-  const options = {
-    cwd: new URL(".", import.meta.url),
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  } as const;
   try {
-    return ` (${execFileSync("git", ["describe", "--always", "--dirty", "--exclude=*"], options).trim()})`;
+    const described = execFileSync("git", ["describe", "--always", "--dirty", "--exclude=*"], {
+      cwd: new URL(".", import.meta.url),
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return ` (${described.trim()})`;
   } catch {
     return "";
   }

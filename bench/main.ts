@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Bench } from "./bench.ts";
 import { resultChart } from "./chart.ts";
-import { type Command, helpText, parseCommand, UsageError } from "./command-line.ts";
-import { gate } from "./gate.ts";
+import { type Command, helpText, parseCommand } from "./command-line.ts";
+import { Databases } from "./databases.ts";
+import { gate, notGated } from "./gate.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 import { publish } from "./publish.ts";
 import type { Results, ScenarioResult } from "./results.ts";
@@ -12,10 +12,20 @@ import { runScenario } from "./run.ts";
 import { allScenarios } from "./scenarios/all.ts";
 import { serverSettings, startServer } from "./server.ts";
 import { gateTable, resultTables } from "./table.ts";
+import { UsageError } from "./usage-error.ts";
 
-// At once, before what still runs can fail for it; the server ends and is removed with this process.
-process.once("SIGINT", () => process.exit(130));
-process.once("SIGTERM", () => process.exit(143));
+// A server that is starting has no place yet where it would be found; later it ends and is removed with this process.
+let starting: Promise<unknown> = Promise.resolve();
+process.once("SIGINT", () => endAfterStart(130));
+process.once("SIGTERM", () => endAfterStart(143));
+
+function endAfterStart(code: number): void {
+  // Either way, and before what still runs can fail for it.
+  starting.then(
+    () => process.exit(code),
+    () => process.exit(code),
+  );
+}
 
 process.exit(await main(process.argv.slice(2)));
 
@@ -37,7 +47,8 @@ async function main(args: readonly string[]): Promise<number> {
 async function benchmark(command: Command): Promise<number> {
   const results = await measure(command);
   const rows = gate(results);
-  console.log(`\n${resultTables(results)}\n\n${gateTable(rows)}\n`);
+  console.log(`\n${resultTables(results)}\n`);
+  if (rows.length > 0) console.log(`${gateTable(rows)}\n`);
   const name = results.date.replaceAll(":", "-").replace(/\..*/, "");
   await write(command.json ?? inResults(`${name}.json`), JSON.stringify({ ...results, gate: rows }, null, 2));
   await write(command.svg ?? inResults(`${name}.svg`), resultChart(results));
@@ -48,6 +59,7 @@ async function benchmark(command: Command): Promise<number> {
   );
   const missed = command.gate ? rows.filter(({ ok }) => !ok).map(({ row }) => row) : [];
   for (const row of failed) console.error(`Failed: ${row}`);
+  for (const row of command.gate ? notGated(results) : []) console.error(`Not gated: ${row}`);
   for (const row of missed) console.error(`Missed: ${row}`);
   return failed.length + missed.length > 0 ? 1 : 0;
 }
@@ -56,13 +68,15 @@ async function measure({ only, quick, repetitions }: Command): Promise<Results> 
   // Fails at once where there is nothing to measure.
   await import("./package-under-test.ts");
   const date = new Date().toISOString();
-  const server = await startServer();
+  const started = startServer();
+  starting = started;
+  const server = await started;
   try {
-    const bench = new Bench(server);
+    const databases = new Databases(server);
     const chosen = allScenarios(quick).filter(({ name }) => only.length === 0 || only.includes(name));
     const scenarios: ScenarioResult[] = [];
-    for (const scenario of chosen) scenarios.push(await runScenario(bench, scenario, repetitions, tell));
-    await bench.end();
+    for (const scenario of chosen) scenarios.push(await runScenario(databases, scenario, repetitions, tell));
+    await databases.end();
     const versions = describeVersions(server.version);
     return { date, quick, machine: describeMachine(), versions, server: serverSettings, scenarios };
   } finally {

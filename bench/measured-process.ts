@@ -1,25 +1,20 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ActivityName, ActivityOf } from "./activities/load.ts";
-
-export type ToChild =
-  | { type: "do"; activity: ActivityName; input: unknown }
-  | { type: "begin" }
-  | { type: "number"; value: number }
-  | { type: "end" };
-
-export type FromChild =
-  | { type: "ready" }
-  | { type: "progress"; done: number }
-  | { type: "report"; report: unknown }
-  | { type: "error"; message: string };
+import type { FromChild, ToChild } from "./protocol.ts";
 
 type InputOf<Name extends ActivityName> = Parameters<ActivityOf<Name>>[0];
 type ReportOf<Name extends ActivityName> = Awaited<ReturnType<ActivityOf<Name>>>;
 
 const program = fileURLToPath(new URL("./child.ts", import.meta.url));
 
-/** A fresh process that does one activity, so that no side inherits another's heap or compiled code. */
+/** Several times what the slowest takes between two messages. */
+const longestSilence = 5 * 60_000;
+
+/**
+ * A fresh process that does one activity, so that no side inherits another's heap or compiled code. One that has said
+ * nothing for long hangs: it fails.
+ */
 export class MeasuredProcess<Name extends ActivityName> {
   readonly ready: Promise<void>;
   readonly report: Promise<ReportOf<Name>>;
@@ -27,7 +22,7 @@ export class MeasuredProcess<Name extends ActivityName> {
   onProgress: (done: number) => void = () => {};
   readonly #child: ChildProcess;
 
-  constructor(activity: Name, input: InputOf<Name>) {
+  constructor(activity: Name, input: InputOf<Name>, patience = longestSilence) {
     const ready = Promise.withResolvers<void>();
     const report = Promise.withResolvers<ReportOf<Name>>();
     this.ready = ready.promise;
@@ -46,14 +41,23 @@ export class MeasuredProcess<Name extends ActivityName> {
       ready.reject(error);
       report.reject(error);
     };
+    const silence = setTimeout(() => {
+      fail(`hangs: there was no word from it for ${patience / 1_000} s`);
+      this.kill();
+    }, patience);
     this.#child.on("message", (message: FromChild) => {
+      silence.refresh();
       if (message.type === "ready") ready.resolve();
       if (message.type === "progress") this.onProgress(message.done);
       if (message.type === "error") fail(`failed: ${message.message}`);
       if (message.type === "report") report.resolve(message.report as ReportOf<Name>);
       if (message.type === "report" || message.type === "error") this.#child.kill();
     });
-    this.#child.on("exit", (code) => fail(`ended with code ${code}: ${complaints}`));
+    // Not at its exit: what it printed at last may come after that.
+    this.#child.on("close", (code) => {
+      clearTimeout(silence);
+      fail(`ended with code ${code}: ${complaints}`);
+    });
     this.#send({ type: "do", activity, input });
   }
 

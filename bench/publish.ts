@@ -1,9 +1,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { resultChart } from "./chart.ts";
-import { UsageError } from "./command-line.ts";
 import { withFigures } from "./figures.ts";
-import type { Results } from "./results.ts";
+import { publishableResults } from "./publishable.ts";
 import { allScenarios } from "./scenarios/all.ts";
+import { UsageError } from "./usage-error.ts";
 
 const page = new URL("../docs/performance.md", import.meta.url);
 const folder = new URL("published/", import.meta.url);
@@ -11,24 +12,29 @@ const folder = new URL("published/", import.meta.url);
 /**
  * Puts the figures of a run into the documentation, and keeps its results and chart.
  *
- * @throws UsageError when they are not those of a whole run of a commit, or one of its measurements failed.
+ * @throws UsageError when the file has none that may be published.
  */
 export async function publish(file: string): Promise<void> {
-  const text = await readFile(file, "utf8");
-  const results = JSON.parse(text) as Results;
-  const missing = allScenarios(false).filter(({ name }) => !results.scenarios.some((one) => one.name === name));
-  const failed = results.scenarios.flatMap(({ contenders }) => contenders.filter(({ error }) => error));
-  if (failed.length > 0)
-    throw new UsageError(`In ${file} the measurement of ${failed[0]!.name} failed: ${failed[0]!.error}`);
-  if (results.quick || missing.length > 0) {
-    const reason = results.quick ? "quick" : `without ${missing.map(({ name }) => name).join(", ")}`;
-    throw new UsageError(`The run in ${file} was ${reason}: its figures are not to be published`);
+  try {
+    const text = await read(file);
+    const results = publishableResults(text, allScenarios(false));
+    await mkdir(folder, { recursive: true });
+    await write(page, withFigures(await readFile(page, "utf8"), results));
+    await write(new URL("results.json", folder), text);
+    await write(new URL("chart.svg", folder), `${resultChart(results)}\n`);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(`${file} cannot be published: ${error.message}`);
+    throw error;
   }
-  if (/-dirty|PGQUEUE_DIST/.test(results.versions.pgqueue ?? "")) {
-    throw new UsageError(`In ${file} something else was measured than a commit: pgqueue ${results.versions.pgqueue}`);
-  }
-  await mkdir(folder, { recursive: true });
-  await writeFile(page, withFigures(await readFile(page, "utf8"), results));
-  await writeFile(new URL("results.json", folder), text);
-  await writeFile(new URL("chart.svg", folder), `${resultChart(results)}\n`);
+}
+
+async function read(file: string): Promise<string> {
+  return readFile(file, "utf8").catch((error: Error) => {
+    throw new UsageError(error.message);
+  });
+}
+
+async function write(file: URL, content: string): Promise<void> {
+  await writeFile(file, content);
+  console.log(`Written: ${fileURLToPath(file)}`);
 }

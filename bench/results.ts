@@ -37,7 +37,8 @@ export interface ContenderResult {
 
 /** `of` divided by `to`, in each repetition; the median is that of these ratios. */
 export interface ComparisonResult extends Comparison {
-  readonly ratio: Summary;
+  /** None where one of the two has failed. */
+  readonly ratio?: Summary;
 }
 
 /** What was measured of one contender, in the order of the repetitions, or why there is nothing. */
@@ -62,9 +63,9 @@ export function scenarioResult(
     metric: scenario.metric,
     repetitions: Math.max(0, ...contenders.map(({ figures }) => figures[scenario.metric]?.samples.length ?? 0)),
     contenders,
-    comparisons: scenario.comparisons.flatMap((comparison) => {
+    comparisons: scenario.comparisons.map((comparison) => {
       const ratio = ratioOf(comparison, contenders);
-      return ratio ? [{ ...comparison, ratio }] : [];
+      return ratio ? { ...comparison, ratio } : comparison;
     }),
   };
 }

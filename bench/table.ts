@@ -28,20 +28,30 @@ function scenarioTable({ name, title, metric, repetitions, contenders, compariso
     ...others.map((one) => figures[one]?.median.toFixed(metrics[one].digits) ?? ""),
   ]);
   const ratios = comparisons.map(
-    (one) => `- ${one.of} to ${one.to}, ${metrics[one.metric].title}: ${withSpread(one.ratio, 2)}`,
+    ({ of, to, metric, ratio }) =>
+      `- ${of} to ${to}, ${metrics[metric].title}: ${ratio ? withSpread(ratio, 2) : "none, since one has failed"}`,
   );
-  const settings = contenders.map(({ name, tuning, settings }) => `- ${name} (${tuning}): ${JSON.stringify(settings)}`);
+  const settings = contenders.map(({ name, tuning, settings }) => `- ${name} (${tuning}): ${settingsText(settings)}`);
   const errors = contenders.flatMap(({ name, error }) => (error ? [`- ${name} failed: ${error}`] : []));
   return [
     `### ${name}: ${title}`,
     table(head, rows),
     ...[errors, ratios, settings].filter((lines) => lines.length > 0).map((lines) => lines.join("\n")),
-    `Medians of ${repetitions} repetitions; a ratio is the median of the ratios of each repetition.`,
+    repetitions === 1
+      ? "Measured once."
+      : `Medians of ${repetitions} repetitions; a ratio is the median of the ratios of each repetition.`,
   ].join("\n\n");
 }
 
 function withSpread({ median, min, max }: Summary, digits: number): string {
   return `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
+}
+
+/** What is set; an empty object sets nothing. */
+function settingsText(settings: Record<string, unknown>): string {
+  const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  const set = Object.fromEntries(Object.entries(settings).filter(([, value]) => !isEmpty(value)));
+  return isEmpty(set) ? "nothing is set" : JSON.stringify(set);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

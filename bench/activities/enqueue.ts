@@ -1,5 +1,5 @@
 import { loadSide } from "../sides/load.ts";
-import { type Payload, type Producer, payloadOf, type SideName } from "../sides/side.ts";
+import { type Payload, type Producer, payloadsOf, type SideName } from "../sides/side.ts";
 import type { Channel } from "./channel.ts";
 
 interface EnqueueInput {
@@ -26,13 +26,13 @@ export async function enqueue(input: EnqueueInput, channel: Channel): Promise<En
     ? (producer: Producer, payloads: readonly Payload[]) => producer.enqueueMany(payloads)
     : (producer: Producer, payloads: readonly Payload[]) => oneByOne(producer, payloads, input.callers);
   const other = await side.openProducer(input.warmUp.url);
-  await enqueueAll(other, payloads(input.warmUp.tasks));
+  await enqueueAll(other, payloadsOf(0, input.warmUp.tasks));
   await other.close();
 
   const producer = await side.openProducer(input.url);
   // Opens the connections.
-  await oneByOne(producer, payloads(input.callers), input.callers);
-  const measured = payloads(input.tasks);
+  await oneByOne(producer, payloadsOf(0, input.callers), input.callers);
+  const measured = payloadsOf(0, input.tasks);
   await channel.ready();
   const cpu = process.cpuUsage();
   const began = performance.now();
@@ -49,8 +49,4 @@ async function oneByOne(producer: Producer, payloads: readonly Payload[], caller
     for (const payload of rest) await producer.enqueue(payload);
   };
   await Promise.all(Array.from({ length: callers }, call));
-}
-
-function payloads(count: number): Payload[] {
-  return Array.from({ length: count }, (_, n) => payloadOf(n));
 }

@@ -1,5 +1,5 @@
 import { loadSide } from "../sides/load.ts";
-import { payloadOf, type SideName } from "../sides/side.ts";
+import { payloadsOf, type SideName } from "../sides/side.ts";
 import type { Channel } from "./channel.ts";
 
 /** Enqueues as many tasks as it is told to, each time that it is told, numbered from `from` on. */
@@ -9,11 +9,10 @@ export async function feed(input: { side: SideName; url: string; from: number },
   await channel.ready();
   let enqueued = input.from;
   for (;;) {
-    const length = await channel.next();
-    if (length === undefined) break;
-    const first = enqueued;
-    await producer.enqueueMany(Array.from({ length }, (_, i) => payloadOf(first + i)));
-    enqueued += length;
+    const count = await channel.next();
+    if (count === undefined) break;
+    await producer.enqueueMany(payloadsOf(enqueued, count));
+    enqueued += count;
     channel.progress(enqueued);
   }
   await producer.close();

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import type { Bench } from "../bench.ts";
+import type { Databases } from "../databases.ts";
 import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { percentile } from "../statistics.ts";
@@ -29,17 +29,17 @@ export function claimScenario(quick: boolean): Scenario {
     metric: "claimTime",
     contenders: all,
     comparisons: all.slice(1).map(({ name }) => ({ of: name, to: all[0]!.name, metric: "claimTime" })),
-    measure: (bench, contender) => measure(bench, contender as ClaimContender, count, claims),
+    measure: (databases, contender) => measure(databases, contender as ClaimContender, count, claims),
   };
 }
 
 async function measure(
-  bench: Bench,
+  databases: Databases,
   { tasks, tuning, others }: ClaimContender,
   count: number,
   claims: number,
 ): Promise<Figures> {
-  const database = await bench.databases.copyOf(`claim ${others}`, async (url) => {
+  const database = await databases.copyOf(`claim ${others}`, async (url) => {
     const due = tasks + warmUp * limit;
     await new MeasuredProcess("fill", { side: "pgqueue", url, tuning, tasks: due }).report;
     if (others !== "none") await insertOthers(url, others, count);
@@ -47,7 +47,7 @@ async function measure(
   const claiming = new MeasuredProcess("claim", { side: "pgqueue", url: database.url, limit, warmUp, claims });
   try {
     await claiming.ready;
-    await bench.databases.settle();
+    await databases.settle();
     claiming.begin();
     return { claimTime: percentile(await claiming.report, 50) };
   } finally {

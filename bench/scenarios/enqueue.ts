@@ -1,8 +1,8 @@
-import type { Bench } from "../bench.ts";
-import type { Database } from "../databases.ts";
+import type { Database, Databases } from "../databases.ts";
 import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { loadSide } from "../sides/load.ts";
+import { costs } from "./costs.ts";
 import { type Contender, contenders, firstToOthers, type Scenario } from "./scenario.ts";
 
 interface Enqueuing {
@@ -41,35 +41,30 @@ function scenario(name: string, title: string, tasks: number, enqueuing: Enqueui
     metric: "rate",
     contenders: all,
     comparisons: firstToOthers(all, "rate"),
-    measure: (bench, contender) => measure(bench, contender, enqueuing),
+    measure: (databases, contender) => measure(databases, contender, enqueuing),
   };
 }
 
 async function measure(
-  bench: Bench,
+  databases: Databases,
   { side, tuning, tasks }: Contender,
   { callers, many, warmUp }: Enqueuing,
 ): Promise<Figures> {
-  const database = await bench.filled(side, tuning, 0);
-  const other = await bench.filled(side, tuning, 0);
+  const database = await databases.filled(side, tuning, 0);
+  const other = await databases.filled(side, tuning, 0);
   const input = { side, url: database.url, warmUp: { url: other.url, tasks: warmUp }, tasks, callers, many };
   const enqueuing = new MeasuredProcess("enqueue", input);
   try {
     await enqueuing.ready;
-    await bench.databases.settle();
-    const before = await bench.databases.work(database);
+    await databases.settle();
+    const before = await databases.work(database);
     enqueuing.begin();
     const { elapsed, cpu } = await enqueuing.report;
-    const after = await bench.databases.work(database);
+    const after = await databases.work(database);
     await checkEnqueued(database, (await loadSide(side)).countTasks, tasks + callers);
     return {
       rate: (tasks / elapsed) * 1_000,
-      workerCpu: (cpu / tasks) * 1_000,
-      ...(before.cpu === undefined || after.cpu === undefined
-        ? {}
-        : { serverCpu: ((after.cpu - before.cpu) / tasks) * 1_000 }),
-      walBytes: (after.walBytes - before.walBytes) / tasks,
-      statements: (after.statements - before.statements) / tasks,
+      ...costs(before, after, cpu, tasks),
     };
   } finally {
     enqueuing.kill();

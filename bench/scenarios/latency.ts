@@ -1,4 +1,4 @@
-import type { Bench } from "../bench.ts";
+import type { Databases } from "../databases.ts";
 import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { percentile } from "../statistics.ts";
@@ -22,13 +22,13 @@ export function latencyScenario(quick: boolean): Scenario {
   };
 }
 
-async function measure(bench: Bench, { side, tuning, tasks }: Contender): Promise<Figures> {
-  const database = await bench.filled(side, tuning, 0);
+async function measure(databases: Databases, { side, tuning, tasks }: Contender): Promise<Figures> {
+  const database = await databases.filled(side, tuning, 0);
   const input = { side, tuning, url: database.url, warmUp, samples: tasks };
   const process = new MeasuredProcess("latency", input);
   try {
     await process.ready;
-    await bench.databases.settle();
+    await databases.settle();
     process.begin();
     const latencies = await process.report;
     return {

@@ -1,11 +1,12 @@
 import postgres from "postgres";
-import type { Bench } from "../bench.ts";
+import type { Databases } from "../databases.ts";
 import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { loadSide } from "../sides/load.ts";
 import type { SideName } from "../sides/side.ts";
+import { Progress } from "./progress.ts";
 import type { Contender, Scenario } from "./scenario.ts";
-import { checkAtMostOnce, endAll, Progress, startWorker } from "./working.ts";
+import { checkAtMostOnce, endAll, startWorker } from "./working.ts";
 
 const warmUp = 5_000;
 /** How many tasks are kept due, by so many in one call. */
@@ -40,15 +41,15 @@ export function pinnedScenario(quick: boolean): Scenario {
     metric: "rate",
     contenders: pairs.flat(),
     comparisons: pairs.map(([free, pinned]) => ({ of: pinned!.name, to: free!.name, metric: "rate" })),
-    measure: (bench, contender) => measure(bench, contender as PinnedContender),
+    measure: (databases, contender) => measure(databases, contender as PinnedContender),
   };
 }
 
-async function measure(bench: Bench, contender: PinnedContender): Promise<Figures> {
+async function measure(databases: Databases, contender: PinnedContender): Promise<Figures> {
   const { side: name, tuning, tasks, before, isPinned } = contender;
   const side = await loadSide(name);
-  const database = await bench.filled(name, tuning, due);
-  const other = await bench.filled(name, tuning, warmUp);
+  const database = await databases.filled(name, tuning, due);
+  const other = await databases.filled(name, tuning, warmUp);
   const { url } = database;
   const feeder = new MeasuredProcess("feed", { side: name, url, from: due });
   const worker = startWorker({
@@ -64,7 +65,7 @@ async function measure(bench: Bench, contender: PinnedContender): Promise<Figure
   const reader = postgres(url, { max: 1 });
   try {
     await Promise.all([feeder.ready, worker.ready]);
-    await bench.databases.settle();
+    await databases.settle();
     feeder.begin();
     if (isPinned) {
       await reader.unsafe("begin isolation level repeatable read");
@@ -82,13 +83,13 @@ async function measure(bench: Bench, contender: PinnedContender): Promise<Figure
       for (; enqueued - done < due; enqueued += fed) feeder.number(fed);
     };
     worker.begin();
-    const beganAt = await progress.reaches(before);
-    const endedAt = await progress.reaches(before + tasks);
+    const from = await progress.reaches(before);
+    const to = await progress.reaches(from.done + tasks);
     progress.onReport = () => {};
     checkAtMostOnce(await endAll([worker]));
     if (fewest < least)
       throw new Error(`Only ${fewest} tasks were left at a time: they were not enqueued fast enough.`);
-    return { rate: (tasks / (endedAt - beganAt)) * 1_000 };
+    return { rate: ((to.done - from.done) / (to.at - from.at)) * 1_000 };
   } finally {
     worker.kill();
     feeder.kill();

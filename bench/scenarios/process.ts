@@ -23,7 +23,7 @@ function scenario(name: string, title: string, contenders: Contender[], options:
     metric: "rate",
     contenders,
     comparisons: firstToOthers(contenders, "rate"),
-    measure: (bench, contender) => workOff(bench, contender, options),
+    measure: (databases, contender) => workOff(databases, contender, options),
   };
 }
 
@@ -35,6 +35,7 @@ function processDefault(quick: boolean, tasks: number): Scenario {
   ];
   return {
     ...scenario("process-default", "Trivial tasks, one process, default settings", all, { warmUp: 0 }),
-    measure: (bench, contender) => workOff(bench, contender, { warmUp: contender.side === "pg-boss" ? 0 : 2_000 }),
+    measure: (databases, contender) =>
+      workOff(databases, contender, { warmUp: contender.side === "pg-boss" ? 0 : 2_000 }),
   };
 }

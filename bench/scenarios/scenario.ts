@@ -1,4 +1,4 @@
-import type { Bench } from "../bench.ts";
+import type { Databases } from "../databases.ts";
 import type { Figures, Metric } from "../metrics.ts";
 import type { SideName, Tuning } from "../sides/side.ts";
 
@@ -26,7 +26,7 @@ export interface Scenario {
   readonly metric: Metric;
   readonly contenders: readonly Contender[];
   readonly comparisons: readonly Comparison[];
-  measure(bench: Bench, contender: Contender): Promise<Figures>;
+  measure(databases: Databases, contender: Contender): Promise<Figures>;
 }
 
 /** The sides under their own names. */

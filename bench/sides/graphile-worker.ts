@@ -1,4 +1,6 @@
-import { Logger, makeWorkerUtils, type Runner, type RunnerOptions, run } from "graphile-worker";
+import { EventEmitter } from "node:events";
+import { Logger, makeWorkerUtils, type Runner, type RunnerOptions, run, type WorkerEvents } from "graphile-worker";
+import { failProcess } from "./fail-process.ts";
 import type { Payload, Side, Tuning } from "./side.ts";
 
 type Settings = Pick<RunnerOptions, "concurrency" | "pollInterval"> & {
@@ -41,7 +43,18 @@ const settings: Record<Tuning, Settings> = {
 
 const taskName = "benchmark";
 const jobsInOneCall = 5_000;
-const silent = new Logger(() => () => {});
+// Prints nothing; some errors, such as those of fetching into a local queue, it is told alone.
+const silent = new Logger(() => (level, message, meta) => {
+  if (level === "error") failProcess(`graphile-worker logged: ${message}`, meta?.error);
+});
+const faults = [
+  "job:error",
+  "job:failed",
+  "worker:getJob:error",
+  "worker:fatalError",
+  "pool:listen:error",
+  "pool:fatalError",
+] as const;
 
 export const graphileWorkerSide: Side = {
   name: "graphile-worker",
@@ -83,13 +96,12 @@ export const graphileWorkerSide: Side = {
         runner = await run({
           connectionString: url,
           noHandleSignals: true,
+          events: failingAtFaults(),
           taskList: { [taskName]: (payload) => handle((payload as Payload).n) },
           ...options,
           ...(prints ? {} : { logger: silent }),
         });
-        runner.promise.catch((error: unknown) => {
-          throw error;
-        });
+        runner.promise.catch((error: unknown) => failProcess("graphile-worker ended", error));
       },
       async stop() {
         await runner?.stop();
@@ -97,3 +109,11 @@ export const graphileWorkerSide: Side = {
     };
   },
 };
+
+function failingAtFaults(): WorkerEvents {
+  const events: WorkerEvents = new EventEmitter();
+  for (const fault of faults) {
+    events.on(fault, ({ error }: { error: unknown }) => failProcess(`graphile-worker reported ${fault}`, error));
+  }
+  return events;
+}

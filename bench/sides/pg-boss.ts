@@ -1,4 +1,5 @@
 import { type ConstructorOptions, type Job, PgBoss, type WorkOptions } from "pg-boss";
+import { failProcess } from "./fail-process.ts";
 import type { Payload, Side, Tuning } from "./side.ts";
 
 interface Settings {
@@ -67,6 +68,10 @@ export const pgBossSide: Side = {
   async openConsumer(url, { tuning, handle, deletes }) {
     const boss = await open(url, settings[tuning].boss);
     const work = async (jobs: Job<Payload>[]) => {
+      // pg-boss would store what a handler throws, and tell nobody.
+      await perform(jobs).catch((error) => failProcess("A handler failed", error));
+    };
+    const perform = async (jobs: Job<Payload>[]) => {
       const handled = jobs.map(({ data }) => handle(data.n));
       await Promise.all(handled.filter((promise) => promise !== undefined));
       // The way of its documentation to delete what is done at once.
@@ -90,9 +95,7 @@ export const pgBossSide: Side = {
 
 async function open(url: string, options: ConstructorOptions): Promise<PgBoss> {
   const boss = new PgBoss({ connectionString: url, ...options });
-  boss.on("error", (error) => {
-    throw error;
-  });
+  boss.on("error", (error) => failProcess(`pg-boss reported: ${error.message}`, error));
   await boss.start();
   return boss;
 }

@@ -1,10 +1,10 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { drizzle as drizzleNodePostgres } from "drizzle-orm/node-postgres";
 import { drizzle as drizzlePostgresJs } from "drizzle-orm/postgres-js";
 import pg from "pg";
 import postgres from "postgres";
 import * as v from "valibot";
 import { library } from "../package-under-test.ts";
+import { failProcess } from "./fail-process.ts";
 import type { Side, Tuning } from "./side.ts";
 
 type WorkerEvent = Parameters<NonNullable<Parameters<typeof library.createWorker>[0]["onEvent"]>>[0];
@@ -13,10 +13,13 @@ const { createPgqueue, createWorker, defineJob, migrate, pgqueueTables } = libra
 
 export const pgqueue = createPgqueue(pgqueueTables());
 
-export const benchmarkJob = defineJob({
-  queue: "benchmark",
-  payload: v.object({ n: v.number(), to: v.string() }),
-});
+const queue = "benchmark";
+const payload = v.object({ n: v.number(), to: v.string() });
+
+export const benchmarkJob = defineJob({ queue, payload });
+
+/** The same tasks, whose rows the statement that completes them deletes. */
+const deletingJob = defineJob({ queue, payload, retain: { completed: 0 } });
 
 type Driver = "postgres.js" | "node-postgres";
 
@@ -54,9 +57,6 @@ export async function connect(
   return { db: drizzleNodePostgres({ client: pool }), end: () => pool.end() };
 }
 
-const purgePause = 100;
-const purgeLimit = 10_000;
-
 export const pgqueueSide: Side = {
   name: "pgqueue",
   settings: (tuning) => ({ ...settings[tuning] }),
@@ -90,18 +90,13 @@ export const pgqueueSide: Side = {
     const { driver, worker: options, pool } = settings[tuning];
     const { db, end } = await connect(url, driver, pool);
     const worker = createWorker({ db, pgqueue, onEvent: failAtFaults, ...options });
-    worker.register(benchmarkJob, ({ payload }) => handle(payload.n));
-    const stopped = new AbortController();
-    let purging = Promise.resolve();
+    worker.register(deletes ? deletingJob : benchmarkJob, ({ payload }) => handle(payload.n));
     return {
       async start() {
         await worker.start();
-        if (deletes) purging = keepPurging(db, stopped.signal);
       },
       async stop() {
         await worker.stop();
-        stopped.abort();
-        await purging;
         await end();
       },
     };
@@ -111,16 +106,5 @@ export const pgqueueSide: Side = {
 /** As the peers' errors do. */
 function failAtFaults(event: WorkerEvent): void {
   if (event.type === "settled" && event.result === "done") return;
-  // The worker would go on after an error of this function.
-  setImmediate(() => {
-    throw new Error(`The worker reported: ${JSON.stringify(event)}`, "error" in event ? { cause: event.error } : {});
-  });
-}
-
-async function keepPurging(db: Db, stopped: AbortSignal): Promise<void> {
-  const finished = { queue: benchmarkJob, status: "completed", olderThan: 0, limit: purgeLimit } as const;
-  while (!stopped.aborted) {
-    const purged = await pgqueue.purge(db, finished);
-    if (purged.length < purgeLimit) await pause(purgePause);
-  }
+  failProcess(`The worker reported: ${JSON.stringify(event)}`, "error" in event ? event.error : undefined);
 }

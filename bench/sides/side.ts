@@ -17,6 +17,11 @@ export function payloadOf(n: number): Payload {
   return { n, to: `user${n}@example.com` };
 }
 
+/** So many, the first of which is that of `from`. */
+export function payloadsOf(from: number, count: number): Payload[] {
+  return Array.from({ length: count }, (_, i) => payloadOf(from + i));
+}
+
 /** Called once for each task with its `n`. One that returns nothing is done. */
 export type Handle = (n: number) => Promise<void> | undefined;
 

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
+import { bench } from "./modules.ts";
 
-// Not by a name that TypeScript follows: the benchmark is a project of its own, for a newer Node.
-const bench = async (file: string) => import(new URL(`../../bench/${file}`, import.meta.url).href);
 const { allScenarios } = await bench("scenarios/all.ts");
 const { scenarioResult } = await bench("results.ts");
-const { gate } = await bench("gate.ts");
+const { gate, gatedScenarios, notGated } = await bench("gate.ts");
 
 type Samples = (contender: { name: string; side: string }) => number[] | undefined;
 
@@ -61,8 +60,38 @@ test("what failed is missed, and what was not run is not asked for", () => {
   const rows = rowsAfter(({ side }) => (side === "pg-boss" ? undefined : [1]), ["enqueue-10", "latency"]);
   expect(rows.map(({ row, ok }) => [row, ok])).toEqual([
     ["enqueue with 10 callers: pgqueue to graphile-worker", false],
-    ["enqueue with 10 callers, to pg-boss", false],
+    ["enqueue with 10 callers: pgqueue to pg-boss", false],
     ["latency, median: pgqueue to graphile-worker", true],
     ["latency, p99: pgqueue to graphile-worker", true],
   ]);
+});
+
+test("a scenario that failed in part has all its rows", () => {
+  const rows = rowsAfter(({ name }) => (name.includes("failed") ? undefined : [1]), ["claim"]);
+  expect(rows.map(({ row, ok }) => [row.split(": ")[1], ok])).toEqual([
+    ["pgqueue, 1,000,000 completed to pgqueue, nothing else", true],
+    ["pgqueue, 1,000,000 failed to pgqueue, nothing else", false],
+    ["pgqueue, 1,000,000 future to pgqueue, nothing else", true],
+  ]);
+  expect(rowsAfter(({ name }) => (name.includes("nothing") ? undefined : [1]), ["claim"]).map(({ ok }) => ok)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("what was not measured is named", () => {
+  const without = (...names: string[]) => ({
+    scenarios: allScenarios(true).filter(({ name }: { name: string }) => !names.includes(name)),
+  });
+  expect(notGated(without())).toEqual([]);
+  expect(notGated(without("slow-handlers", "enqueue"))).toEqual([]);
+  expect(notGated(without("backlog", "process-default"))).toEqual([
+    "trivial tasks by default settings, to graphile-worker (process-default)",
+    "trivial tasks by default settings, to pg-boss (process-default)",
+    "a large backlog, to pgqueue (backlog)",
+    "memory with a large backlog, to pgqueue (backlog)",
+  ]);
+  expect(notGated({ scenarios: [] })).toHaveLength(15);
+  expect(notGated(without(...gatedScenarios))).toHaveLength(15);
 });
