@@ -18,7 +18,7 @@ import { declared, described, selectIndexes, standsFor, type TaskIndex } from ".
 export interface AssertPlansOptions {
   /** Whose tables. Default: those that this database has; needed where it has several. */
   pgqueue?: Pgqueue<any, any> | undefined;
-  /** A queue that has tasks, or a spec of them, if statistics should count. Default: one that has none. */
+  /** A spec, or the name of its queue: one that has tasks, if statistics should count. Default: a queue that has none. */
   queue?: Queue | undefined;
 }
 
@@ -31,7 +31,8 @@ const fewRows = 10_000;
  * Asserts that Postgres finds the rows of each hot statement by the index that is made for it, on your tables as they are:
  * with your columns, policies and rights, and the statistics it has. It explains the statements and runs none of them, so
  * it may be called on a database in use, and in a transaction. On a table below 10,000 rows it asks for the plan that
- * Postgres would take if it could not read the whole. An index counts by its columns, and whether it is partial.
+ * Postgres would take if it could not read the whole. An index counts by its columns, and whether it is partial. A `where`
+ * of yours in a claim is not looked at.
  *
  * @throws AssertionError that names each statement, and what it would read instead.
  * @throws SchemaError, AccessError as the statements would.
