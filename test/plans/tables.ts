@@ -4,7 +4,7 @@ const insert = (count: number, row: string, queue = "'q'") => `
 const dueAt = (count: number, row: string, queue?: string) =>
   insert(count, `'pending', now() - interval '1 d' + g * interval '0.1 s', ${row}, null`, queue);
 export const ready = (count: number) => dueAt(count, "g % 3, 'h' || g, true");
-export const finished = (count: number, ...statuses: ("completed" | "failed")[]) =>
+const finished = (count: number, ...statuses: ("completed" | "failed")[]) =>
   statuses
     .map((status) =>
       insert(
@@ -17,7 +17,7 @@ const future = (count: number) =>
   insert(count, `'pending', now() + g * interval '1 h', g % 3, 'later' || g, true, null`);
 const queues = (count: number, each: number) =>
   dueAt(count * each, "0, null, false", `'q' || g % ${count}`) + dueAt(400, "g % 3, 'q' || g, true");
-export const analyze = "analyze pgqueue_tasks; analyze pgqueue_queues;";
+const analyze = "analyze pgqueue_tasks; analyze pgqueue_queues;";
 const million = 1_000_000;
 
 export const tables: [name: string, setup: string][] = [
