@@ -1,24 +1,24 @@
 import { AssertionError } from "node:assert";
 import { type SQL, sql } from "drizzle-orm";
-import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import * as v from "valibot";
 import type { Binding } from "../queries/binding.ts";
-import { type Claimed, newClaimToken } from "../queries/claimed.ts";
 import { bindingOf } from "../queries/create.ts";
-import { holderOf } from "../queries/holder.ts";
+import { databaseError } from "../queries/database-error.ts";
+import { explained } from "../queries/explained.ts";
 import type { Pgqueue } from "../queries/pgqueue.ts";
 import { type Queue, queueName } from "../queries/queue-name.ts";
 import { type Db, primary } from "../queries/statement.ts";
 import { qualifiedName, quotedName, tableName } from "../queries/table-name.ts";
-import { defineJob, defineTicker } from "../tasks/define.ts";
 import { checkOptions } from "../tasks/options.ts";
-import { done, retry } from "../tasks/result.ts";
+import { type HotStatement, hotStatements } from "./hot-statements.ts";
 import { pgqueueOf } from "./pgqueue-of.ts";
+import { type Access, accessesTo, planOf } from "./plan.ts";
+import { declared, described, selectIndexes, standsFor, type TaskIndex } from "./task-indexes.ts";
 
 export interface AssertPlansOptions {
   /** Whose tables. Default: those that this database has; needed where it has several. */
   pgqueue?: Pgqueue<any, any> | undefined;
-  /** A queue that has tasks, or a spec of them, if statistics should count. Default: one that has none. */
+  /** A spec, or the name of its queue: one that has tasks, if statistics should count. Default: a queue that has none. */
   queue?: Queue | undefined;
 }
 
@@ -30,13 +30,15 @@ const fewRows = 10_000;
 /**
  * Asserts that Postgres finds the rows of each hot statement by the index that is made for it, on your tables as they are:
  * with your columns, policies and rights, and the statistics it has. It explains the statements and runs none of them, so
- * it may be called on a database in use. On a small table it asks for the plan that Postgres would take if it could not
- * read the whole.
+ * it may be called on a database in use, and in a transaction. On a table below 10,000 rows it asks for the plan that
+ * Postgres would take if it could not read the whole. An index counts by its columns, and whether it is partial. A `where`
+ * of yours in a claim is not looked at.
  *
  * @throws AssertionError that names each statement, and what it would read instead.
+ * @throws SchemaError, AccessError as the statements would.
  * @example
  * test("no statement scans the table", async () => {
- *   await assertPlans(db, { queue: "send-receipt" });
+ *   await assertPlans(db, { pgqueue, queue: sendReceipt });
  * });
  */
 export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Promise<void> {
@@ -45,33 +47,16 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
   const pgqueue = options.pgqueue ?? (await pgqueueOf("assertPlans", handle));
   const binding = bindingOf("assertPlans", pgqueue);
   const queue = queueName("assertPlans", options.queue ?? "pgqueue-plans");
-  const table = tableName(binding.tasks).name;
-  // Our own table types are spelled without the classes of Drizzle.
-  const primaryKey = getTableConfig(binding.tasks as unknown as PgTable).primaryKeys[0]?.getName() ?? `${table}_pkey`;
-  const faults = await handle.transaction(async (tx) => {
-    // To Drizzle 1.0 a transaction is no database by type.
-    const run = (query: SQL) => (tx as unknown as Db).execute(query);
-    const isSmall = (await countOf(run, binding)) < fewRows;
-    const [before] = rowsOf(await run(sql`select current_setting('enable_seqscan') as value`)) as [{ value: string }];
-    if (isSmall) await run(sql`set local enable_seqscan = off`);
-    const found = new Set<string>();
-    for (const [name, statement, indexes] of hotStatements(tx as unknown as Db, pgqueue, binding, queue)) {
-      const allowed = indexes.map((index) => (index === "pkey" ? primaryKey : `${table}_${index}`));
-      const [row] = rowsOf(await run(sql`explain (format json) ${statement}`));
-      for (const access of accessesTo(table, planOf(row))) {
-        if (!allowed.includes(access.index ?? "")) {
-          found.add(`${name}: ${[access.node, access.index].join(" ").trim()}, expected ${allowed.join(" or ")}`);
-        }
-      }
-    }
-    // In a transaction of the caller's it would stay.
-    if (isSmall) await run(sql`select set_config('enable_seqscan', ${before.value}, true)`);
-    return [...found];
+  const faults = await faultsOf(handle as unknown as Db, binding, queue).catch((error) => {
+    throw explained(binding, error);
   });
   if (faults.length === 0) return;
-  const message = `${faults.length} plans on ${qualifiedName(binding.tasks)} are not as they should be:\n${faults.map((fault) => `- ${fault}`).join("\n")}`;
+  const plans = faults.length === 1 ? "1 plan" : `${faults.length} plans`;
+  const are = faults.length === 1 ? "is not as it" : "are not as they";
   throw new AssertionError({
-    message,
+    message: `${plans} on ${qualifiedName(binding.tasks)} ${are} should be:
+${faults.map((fault) => `- ${fault}`).join("\n")}
+An index counts by its columns, and whether it is partial, whatever its name.`,
     actual: faults,
     expected: [],
     operator: "assertPlans",
@@ -79,83 +64,85 @@ export async function assertPlans(db: Db, options: AssertPlansOptions = {}): Pro
   });
 }
 
-/** Each with the indexes that it may read. */
-function hotStatements(
-  db: Db,
-  pgqueue: Pgqueue<any, any>,
-  binding: Binding,
-  queue: string,
-): readonly [name: string, statement: SQL, indexes: readonly string[]][] {
-  const job = defineJob({ queue, payload: v.any() });
-  const ticker = defineTicker({ queue, key: "plans", payload: v.any(), initialPayload: null, every: "1d" });
-  const token = newClaimToken();
-  const tasks = Array.from({ length: 100 }, (_, i) => ({
-    ...({ queue, key: null, token, claims: 1, attempt: 1, maxRetries: null } as Claimed),
-    id: i + 1,
-  }));
-  const unretained = defineJob({ queue, payload: v.any(), retain: { completed: 0 } });
-  const completed = tasks.map((task) => ({ task, result: done() }));
-  const ended = tasks.map((task, i) => ({ task, result: i % 2 ? done() : retry("plans") }));
-  const purge = { queue, olderThan: "1d", limit: 1_000 } as const;
-  const last = { priority: 0, exactRunAt: "2000-01-01 00:00:00+00", id: 1 };
-  const builders: [string, { getSQL(): SQL }, string[]][] = [
-    ["claim", pgqueue.claim(db, job, { limit: 100 }), ["claim", "pkey"]],
-    ["claim after a task", pgqueue.claim(db, job, { limit: 100, after: [last] }), ["claim", "pkey"]],
-    ["claim of a ticker", pgqueue.claim(db, ticker, { limit: 1 }), ["claim", "key", "pkey"]],
-    ["finalize of completions", pgqueue.finalize(db, job, completed), ["pkey"]],
-    ["finalize", pgqueue.finalize(db, job, ended), ["pkey"]],
-    ["finalize that deletes", pgqueue.finalize(db, unretained, completed), ["pkey"]],
-    ["finalize that deletes some", pgqueue.finalize(db, unretained, ended), ["pkey"]],
-    ["release", pgqueue.release(db, job, tasks), ["pkey"]],
-    ["extendLease", pgqueue.extendLease(db, job, tasks), ["pkey"]],
-    ["markStarted", pgqueue.markStarted(db, job, tasks), ["pkey"]],
-    ["releaseClaim", pgqueue.releaseClaim(db, job, token), ["lease", "pkey"]],
-    ["reap", pgqueue.reap(db, job), ["lease", "pkey"]],
-    ["purge of completed", pgqueue.purge(db, { ...purge, status: "completed" }), ["finished", "pkey"]],
-    ["purge of failed", pgqueue.purge(db, { ...purge, status: "failed" }), ["finished", "pkey"]],
-    ["getTask", pgqueue.getTask(db, 1), ["pkey"]],
-  ];
-  return [
-    ...builders.map(([name, builder, indexes]) => [name, builder.getSQL(), indexes] as const),
-    ["enqueue of a held hash", holderOf(binding, queue, sql`${"plans"}::text`), ["hash"]],
-  ] as [string, SQL, string[]][];
+async function faultsOf(db: Db, binding: Binding, queue: string): Promise<string[]> {
+  return db.transaction(async (tx: Db) => {
+    const size = await first<TableSize>(tx, selectSize(binding));
+    const isSmall = Number(size?.rows ?? 0) < fewRows;
+    const before = await first<{ value: string }>(tx, sql`select current_setting('enable_seqscan') as value`);
+    if (isSmall) await tx.execute(sql`set local enable_seqscan = off`);
+    const listed = rowsOf(await tx.execute(selectIndexes(binding))) as { index: string }[];
+    const indexes = listed.map(({ index }): TaskIndex => JSON.parse(index));
+    const table: Table = { binding, indexes, isKnownSmall: isSmall && size?.isAnalyzed === true };
+    const found = new Set<string>();
+    for (const hot of await hotStatements(binding, tx, queue)) {
+      for (const fault of await faultsIn(tx, table, hot)) found.add(fault);
+    }
+    // In a transaction of the caller's it would stay.
+    if (isSmall) await tx.execute(sql`select set_config('enable_seqscan', ${before!.value}, true)`);
+    return [...found];
+  });
 }
 
-interface PlanNode {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Index Name"?: string;
-  readonly Plans?: readonly PlanNode[];
+interface Table {
+  readonly binding: Binding;
+  readonly indexes: readonly TaskIndex[];
+  /** Of a few rows, by its statistics: to read an index from end to end may then be as good as to look rows up in it. */
+  readonly isKnownSmall: boolean;
 }
 
-interface Access {
-  readonly node: string;
-  readonly index?: string | undefined;
+const noArbiter = "42P10";
+
+async function faultsIn(
+  tx: Db,
+  { binding, indexes, isKnownSmall }: Table,
+  { name, statement, indexes: names }: HotStatement,
+): Promise<string[]> {
+  const allowed = names.map((own) => declared(binding, own));
+  const expected = `expected ${allowed.map(described).join(" or ")}`;
+  // What can be told of a few rows is whether it is there.
+  const mayBeWhole = isKnownSmall && indexes.some((index) => standsFor(index, allowed[0]!));
+  const isRight = ({ index: used, isWhole }: Access) => {
+    if (isWhole) return mayBeWhole;
+    const index = indexes.find((other) => other.name === used);
+    return index !== undefined && allowed.some((own) => standsFor(index, own));
+  };
+  try {
+    // In a transaction of its own, since an error would end the one around.
+    const row = await tx.transaction((inner: Db) => first(inner, sql`explain (format json) ${statement}`));
+    return accessesTo(tableName(binding.tasks).name, planOf(row))
+      .filter((access) => !isRight(access))
+      .map(
+        ({ node, index, isWhole }) =>
+          `${name}: ${[node, index, isWhole && "as a whole"].filter(Boolean).join(" ")}, ${expected}`,
+      );
+  } catch (error) {
+    if (databaseError(error).code !== noArbiter) throw error;
+    return [`${name}: no unique index to insert by, ${expected}`];
+  }
 }
 
-/** How the plan reads a table. A bitmap heap scan reads what the index scan below it found. */
-function accessesTo(table: string, node: PlanNode): Access[] {
-  const type = node["Node Type"];
-  const index = node["Index Name"];
-  const reads = type.endsWith("Scan") && type !== "Bitmap Heap Scan";
-  const isOurs = node["Relation Name"] === table || (index?.startsWith(`${table}_`) ?? false);
-  const own = reads && isOurs ? [{ node: type, index }] : [];
-  return [...own, ...(node.Plans ?? []).flatMap((plan) => accessesTo(table, plan))];
+interface TableSize {
+  readonly rows: unknown;
+  readonly isAnalyzed: boolean;
 }
 
-async function countOf(run: (query: SQL) => PromiseLike<unknown>, { tasks }: Binding): Promise<number> {
-  const name = quotedName(tasks);
-  const [row] = rowsOf(await run(sql`select reltuples::float8 as count from pg_class where oid = ${name}::regclass`));
-  return Number((row as { count: unknown }).count);
+/**
+ * As the planner counts: by the pages that there are, and how many rows one had when the table was last analyzed. If it never
+ * was, by some twenty rows a page.
+ */
+function selectSize({ tasks }: Binding): SQL {
+  return sql`
+    select pg_relation_size(oid) / current_setting('block_size')::float8
+      * case when relpages > 0 and reltuples >= 0 then reltuples / relpages else 20 end as rows,
+      relpages > 0 and reltuples >= 0 as "isAnalyzed"
+    from pg_class where oid = to_regclass(${quotedName(tasks)}::text)`;
+}
+
+async function first<Row>(db: Db, query: SQL): Promise<Row | undefined> {
+  return rowsOf(await db.execute(query))[0] as Row | undefined;
 }
 
 /** Drivers answer with the rows, or with an object that has them. */
 function rowsOf(answer: unknown): readonly unknown[] {
   return Array.isArray(answer) ? answer : (answer as { rows: unknown[] }).rows;
-}
-
-function planOf(row: unknown): PlanNode {
-  const plan = (row as { "QUERY PLAN": unknown })["QUERY PLAN"];
-  const [{ Plan }] = (typeof plan === "string" ? JSON.parse(plan) : plan) as [{ Plan: PlanNode }];
-  return Plan;
 }
