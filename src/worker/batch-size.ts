@@ -1,10 +1,11 @@
 /**
  * How many rows a statement takes: half as many after one that failed, as it may have run into a timeout, and more again as
- * others succeed.
+ * others succeed. Twice as many each time until the first failure; from then on slowly, so as not to fail every other time.
  */
 export class BatchSize {
   readonly #most: number;
   #current: number;
+  #growth = 2;
 
   constructor(most: number, first = most) {
     this.#most = most;
@@ -17,10 +18,11 @@ export class BatchSize {
 
   /** A statement over so many rows failed. */
   failed(rows: number): void {
+    this.#growth = 1.25;
     this.#current = Math.max(1, Math.min(this.#current, Math.floor(rows / 2)));
   }
 
   succeeded(): void {
-    this.#current = Math.min(this.#most, Math.ceil(this.#current * 1.25));
+    this.#current = Math.min(this.#most, Math.ceil(this.#current * this.#growth));
   }
 }

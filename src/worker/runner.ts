@@ -2,9 +2,9 @@ import type { TimeoutError } from "../errors.ts";
 import type { Claimed } from "../queries/claimed.ts";
 import type { Outcome } from "../queries/ends.ts";
 import { Ahead } from "./ahead.ts";
+import { mark, mustBeMarked } from "./begun.ts";
 import { contextOf } from "./context.ts";
 import type { Host, Registration } from "./host.ts";
-import { insist } from "./insist.ts";
 import { Lease } from "./lease.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Prefetch } from "./prefetch.ts";
@@ -14,11 +14,14 @@ import type { Run } from "./run.ts";
 import type { Settler } from "./settler.ts";
 import type { Slots } from "./slots.ts";
 import { Suspects } from "./suspects.ts";
+import { afterThisTurn } from "./turn.ts";
 import { jsonLength, weightOf } from "./weight.ts";
 
 /** A task that waits longer than this for its turn is given back. */
 const longestWait = 1_000;
 const partOfLease = 1 / 20;
+/** To begin so many handlers keeps the thread for a while. */
+const many = 100;
 
 interface Shared {
   readonly slots: Slots;
@@ -77,12 +80,30 @@ export class Runner {
     const runs = this.#runsOf(tasks, sentAt);
     this.#suspects.add(runs.filter(({ task }) => task.crashed));
     const others = runs.filter(({ task }) => !task.crashed);
+    if (others.length >= many) {
+      this.#startSoon(others, slots);
+      return slots;
+    }
     for (const run of others.slice(0, slots)) this.#begin(run);
     if (others.length > slots) {
       this.#ahead.add(others.slice(slots));
       this.#ask();
     }
     return Math.min(others.length, slots);
+  }
+
+  /** After this turn of the event loop, in which the next claim is sent: Postgres is at work on it while handlers begin. */
+  #startSoon(runs: readonly Run[], slots: number): void {
+    this.#ahead.add(runs);
+    void afterThisTurn().then(() => {
+      let left = slots;
+      while (left > 0 && this.#ahead.size > 0) {
+        this.#begin(this.#ahead.next()!.run);
+        left--;
+      }
+      this.#shared.slots.give(left);
+      this.#ask();
+    });
   }
 
   /** Gives claimed tasks back that are not wanted any more. */
@@ -165,13 +186,9 @@ export class Runner {
     return run.lease.isUsable && !this.#host.closing.aborted;
   }
 
-  /** Each alone: a handler that ends the process would else cost a try of those that were to begin after it. */
   async #mark(run: Run): Promise<boolean> {
-    const { db, pgqueue } = this.#host;
-    const { spec } = this.#registration;
     const isWanted = () => this.#isWanted(run);
-    const isMarked = await insist(this.#host, spec, [run], (tasks) => pgqueue.markStarted(db, spec, tasks), isWanted);
-    return isMarked && isWanted();
+    return (await mark(this.#host, this.#registration, run, { isWanted })) && isWanted();
   }
 
   async #comeLate(run: Run): Promise<void> {
@@ -224,12 +241,4 @@ export class Runner {
     });
     this.#returns.add(returned);
   }
-}
-
-/**
- * Whether it is written down that the handler begins, before it does. It is where a crash would otherwise cost a task that
- * never began more than one of several tries: after an earlier failure, and at the last try.
- */
-function mustBeMarked({ spec }: Registration, { attempt, maxRetries }: Claimed): boolean {
-  return attempt > 1 || attempt > (maxRetries ?? spec.maxRetries);
 }

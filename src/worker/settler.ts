@@ -17,7 +17,7 @@ const mostUnderWay = 2;
 const longestSilence = 1_000;
 const mostInSilence = 4;
 /** With so many outcomes that are not written, nothing more is claimed. */
-const mostOpen = 2_000;
+const mostOpen = 4_000;
 /** Nor with so many characters of JSON in them. */
 const heaviestOpen = 16_000_000;
 const firstDelay = 25;

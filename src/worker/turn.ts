@@ -15,7 +15,7 @@ export type NextTurn = () => Promise<void>;
  */
 export const afterClosings: NextTurn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-const afterThisTurn: NextTurn = () => new Promise((resolve) => setImmediate(resolve));
+export const afterThisTurn: NextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 export function nextTurnOf(db: Db): NextTurn {
   const driver = driverOf(db);

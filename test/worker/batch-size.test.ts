@@ -28,5 +28,5 @@ test("may begin lower", () => {
   const size = new BatchSize(1_000, 100);
   expect(size.current).toBe(100);
   size.succeeded();
-  expect(size.current).toBe(125);
+  expect(size.current).toBe(200);
 });

@@ -115,3 +115,25 @@ test("a last try is written down before its handler begins, so that a crash does
   const [settled] = await worker.seen("settled");
   expect(settled).toMatchObject({ status: "completed" });
 });
+
+test("the next claim is sent before the handlers of a large batch begin", async () => {
+  const spec = job();
+  await pgqueue.enqueueMany(database.db, spec, Array(2_000).fill({ payload: 1 }));
+  const happened: string[] = [];
+  const claim = async (...args: Parameters<typeof pgqueue.claim>) => {
+    happened.push("claim");
+    const tasks = await pgqueue.claim(...args);
+    happened.push(`answer of ${tasks.length}`);
+    return tasks;
+  };
+  const observed = observe(database.db, { concurrency: 1_000, pgqueue: { ...pgqueue, claim: claim as never } });
+  observed.on(spec, () => {
+    if (happened.at(-1) !== "begin") happened.push("begin");
+  });
+  await observed.start();
+  await observed.seen("settled", 2_000);
+  // The first claim is of unknown handlers, and nothing is claimed ahead of them.
+  const large = happened.flatMap((what, i) => (/^answer of \d{3,}/.test(what) ? [happened[i + 1]] : [])).slice(1);
+  expect(large.length).toBeGreaterThan(1);
+  expect(new Set(large)).toEqual(new Set(["claim"]));
+});

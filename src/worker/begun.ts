@@ -1,0 +1,26 @@
+import type { Claimed } from "../queries/claimed.ts";
+import type { Host, Registration } from "./host.ts";
+import { insist } from "./insist.ts";
+import type { Run } from "./run.ts";
+
+/**
+ * Whether it is written down that the handler begins, before it does. It is where a crash would otherwise cost a task that
+ * never began more than one of several tries: after an earlier failure, and at the last try.
+ */
+export function mustBeMarked({ spec }: Registration, { attempt, maxRetries }: Claimed): boolean {
+  return attempt > 1 || attempt > (maxRetries ?? spec.maxRetries);
+}
+
+/**
+ * Writes it down; whether it is. Each alone: a handler that ends the process would else cost a try of those that were to begin
+ * after it.
+ */
+export function mark(
+  host: Host,
+  { spec }: Registration,
+  run: Run,
+  { isWanted }: { isWanted: () => boolean },
+): Promise<boolean> {
+  const { db, pgqueue } = host;
+  return insist(host, spec, [run], (tasks) => pgqueue.markStarted(db, spec, tasks), isWanted);
+}
