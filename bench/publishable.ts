@@ -39,7 +39,8 @@ const schema = v.looseObject({
 /**
  * The results in the text of a file.
  *
- * @throws UsageError when it has none, or none that may be published: of a whole run of a commit, without failures.
+ * @throws UsageError when it has none, or none that may be published: of a whole run of a commit, in which pgqueue did not fail.
+ * Where a peer did, its row says so.
  */
 export function publishableResults(text: string, scenarios: readonly Scenario[]): Results {
   const results = parseResults(text);
@@ -80,9 +81,12 @@ function refusalOf({ metric, contenders }: ScenarioResult, scenario: Scenario | 
   const expected = scenario.contenders.map(({ name }) => name).join("; ");
   const measured = contenders.map(({ name }) => name).join("; ");
   if (measured !== expected) return `was measured of ${measured}, not of ${expected}`;
-  const failed = contenders.find(({ error }) => error !== undefined);
+  const ours = new Set(["pgqueue", "floor"]);
+  const failed = contenders.find(({ side, error }) => ours.has(side) && error !== undefined);
   if (failed) return `failed for ${failed.name}: ${failed.error}`;
-  const few = contenders.find(({ figures }) => (figures[metric]?.samples.length ?? 0) < leastRepetitions);
+  const few = contenders.find(
+    ({ figures, error }) => error === undefined && (figures[metric]?.samples.length ?? 0) < leastRepetitions,
+  );
   if (few) {
     const times = few.figures[metric]?.samples.length ?? 0;
     return `was measured ${times} times for ${few.name}, not ${leastRepetitions}`;
