@@ -5,9 +5,6 @@ import type { FromChild, ToChild } from "./protocol.ts";
 
 // A measured process: does one activity, and tells its parent.
 
-const waiting: ((value: number | undefined) => void)[] = [];
-const numbers: number[] = [];
-let hasEnded = false;
 const begin = Promise.withResolvers<void>();
 const end = Promise.withResolvers<void>();
 
@@ -18,25 +15,12 @@ const channel: Channel = {
   },
   progress: (done) => send({ type: "progress", done }),
   ended: end.promise,
-  next() {
-    if (numbers.length > 0 || hasEnded) return Promise.resolve(numbers.shift());
-    return new Promise((resolve) => waiting.push(resolve));
-  },
 };
 
 process.on("message", (message: ToChild) => {
   if (message.type === "do") void perform(message.activity, message.input);
   if (message.type === "begin") begin.resolve();
-  if (message.type === "number") {
-    const waiter = waiting.shift();
-    if (waiter) waiter(message.value);
-    else numbers.push(message.value);
-  }
-  if (message.type === "end") {
-    hasEnded = true;
-    end.resolve();
-    for (const resolve of waiting.splice(0)) resolve(undefined);
-  }
+  if (message.type === "end") end.resolve();
 });
 process.on("uncaughtException", fail);
 // Its parent is gone.

@@ -65,10 +65,6 @@ export class MeasuredProcess<Name extends ActivityName> {
     this.#send({ type: "begin" });
   }
 
-  number(value: number): void {
-    this.#send({ type: "number", value });
-  }
-
   end(): void {
     this.#send({ type: "end" });
   }

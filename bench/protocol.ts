@@ -2,11 +2,7 @@ import type { ActivityName } from "./activities/load.ts";
 
 // What a measured process and the one that measures it send to each other.
 
-export type ToChild =
-  | { type: "do"; activity: ActivityName; input: unknown }
-  | { type: "begin" }
-  | { type: "number"; value: number }
-  | { type: "end" };
+export type ToChild = { type: "do"; activity: ActivityName; input: unknown } | { type: "begin" } | { type: "end" };
 
 export type FromChild =
   | { type: "ready" }

@@ -6,8 +6,6 @@ export interface Channel {
   progress(done: number): void;
   /** Resolves when it is to end. */
   readonly ended: Promise<void>;
-  /** Waits for the next number that the measuring process sends; undefined once it is to end. */
-  next(): Promise<number | undefined>;
 }
 
 export type Activity<Input, Report> = (input: Input, channel: Channel) => Promise<Report>;

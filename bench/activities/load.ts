@@ -2,7 +2,6 @@
 const loaders = {
   claim: async () => (await import("./claim.ts")).claim,
   enqueue: async () => (await import("./enqueue.ts")).enqueue,
-  feed: async () => (await import("./feed.ts")).feed,
   fill: async () => (await import("./fill.ts")).fill,
   latency: async () => (await import("./latency.ts")).latency,
   work: async () => (await import("./work.ts")).work,

@@ -1,6 +1,5 @@
 import postgres from "postgres";
 import type { Databases } from "../databases.ts";
-import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { loadSide } from "../sides/load.ts";
 import type { SideName } from "../sides/side.ts";
@@ -9,11 +8,8 @@ import type { Contender, Scenario } from "./scenario.ts";
 import { checkAtMostOnce, endAll, startWorker } from "./working.ts";
 
 const warmUp = 5_000;
-/** How many tasks are kept due, by so many in one call. */
-const due = 50_000;
-const fed = 5_000;
-/** With fewer it is the feeder that is measured. */
-const least = 2_000;
+/** So many tasks more than are worked off: no side should run out of them while it is measured. */
+const spare = 50_000;
 
 interface PinnedContender extends Contender {
   isPinned: boolean;
@@ -48,51 +44,34 @@ export function pinnedScenario(quick: boolean): Scenario {
 async function measure(databases: Databases, contender: PinnedContender): Promise<Figures> {
   const { side: name, tuning, tasks, before, isPinned } = contender;
   const side = await loadSide(name);
-  const database = await databases.filled(name, tuning, due);
+  const database = await databases.filled(name, tuning, before + tasks + spare);
   const other = await databases.filled(name, tuning, warmUp);
   const { url } = database;
-  const feeder = new MeasuredProcess("feed", { side: name, url, from: due });
   const worker = startWorker({
     side: name,
     tuning,
     url,
     warmUp: { url: other.url, tasks: warmUp },
-    // More than will be handled by the time that the worker ends.
-    tasks: before + tasks + 10 * due,
+    tasks: before + tasks + spare,
     handlerTime: 0,
     deletes: false,
   });
   const reader = postgres(url, { max: 1 });
   try {
-    await Promise.all([feeder.ready, worker.ready]);
+    await worker.ready;
     await databases.settle();
-    feeder.begin();
     if (isPinned) {
       await reader.unsafe("begin isolation level repeatable read");
       await reader.unsafe(side.countTasks);
     }
-    let enqueued = due;
     const progress = new Progress([worker]);
-    let inserted = due;
-    feeder.onProgress = (count) => {
-      inserted = count;
-    };
-    let fewest = due;
-    progress.onReport = (done) => {
-      fewest = Math.min(fewest, inserted - done);
-      for (; enqueued - done < due; enqueued += fed) feeder.number(fed);
-    };
     worker.begin();
     const from = await progress.reaches(before);
     const to = await progress.reaches(from.done + tasks);
-    progress.onReport = () => {};
     checkAtMostOnce(await endAll([worker]));
-    if (fewest < least)
-      throw new Error(`Only ${fewest} tasks were left at a time: they were not enqueued fast enough.`);
     return { rate: ((to.done - from.done) / (to.at - from.at)) * 1_000 };
   } finally {
     worker.kill();
-    feeder.kill();
     await reader.end({ timeout: 0 });
     await database.drop();
     await other.drop();

@@ -14,8 +14,6 @@ interface Reached {
 export class Progress {
   /** When the first handler ran, as `performance.now()`. */
   beganAt = Number.NaN;
-  /** Called at each report. */
-  onReport: (done: number) => void = () => {};
   readonly #failure: Promise<never>;
   readonly #done: number[];
   readonly #waiting: { count: number; resolve: (reached: Reached) => void }[] = [];
@@ -54,7 +52,6 @@ export class Progress {
 
   #reported(): void {
     if (Number.isNaN(this.beganAt)) this.beganAt = performance.now();
-    this.onReport(this.done);
     this.#serve();
   }
 
