@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ConflictError, LeaseExpiredError, StaleClaimError } from "../../src/errors.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
-import { expire, job, pgqueue, rowOf } from "../queries/jobs.ts";
+import { claimNew, expire, job, pgqueue, rowOf } from "../queries/jobs.ts";
 import { begin } from "../queries/transactions.ts";
 import { door } from "./door.ts";
 import { observe, until } from "./observed.ts";
@@ -304,4 +304,28 @@ test("a lost claim is reported once, for whatever result", async () => {
     expect(status).toBe("pending");
     expect(errors).toMatchObject([{ name: "LeaseExpiredError" }]);
   }
+});
+
+test("leases that take too long to end together are ended in smaller batches, and keep no worker from its start", async () => {
+  const own = await createDatabase({ migrated: true });
+  const spec = job({ leaseDuration: 500 });
+  const expired = await claimNew(own.db, spec, 80);
+  await expire(own.db, ...expired.map(({ id }) => id));
+  await own.client.unsafe(`
+    create function be_slow() returns trigger language plpgsql as $$ begin
+      if old.status = 'running' and new.status = 'pending' then perform pg_sleep(0.005); end if;
+      return new;
+    end $$;
+    create trigger be_slow before update on pgqueue_tasks for each row execute function be_slow()`);
+  const client = postgres(own.url, { max: 4, connection: { statement_timeout: 100 } });
+  const observed = observe(drizzle(client), { tolerate: ["error"] }).on(spec, () => {});
+  await observed.start();
+  await until(async () => {
+    const [row] = await own.client`select count(*)::int from pgqueue_tasks where errors is not null`;
+    return row!.count === 80;
+  });
+  await observed.worker.stop();
+  expect(observed.of("error").every(({ during }) => during === "reap")).toBe(true);
+  await client.end();
+  await own.end();
 });
