@@ -103,16 +103,16 @@ test("retention keeps up: table and indexes stop growing under work without end"
 test("what takes too long is deleted in smaller chunks", async () => {
   const own = await createDatabase({ migrated: true });
   await own.client.unsafe(`
-    create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.005); return old; end $$;
+    create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.02); return old; end $$;
     create trigger be_slow before delete on pgqueue_tasks for each row execute function be_slow();
     insert into pgqueue_tasks (queue, payload, status, finished_at)
       select 'references', 'null', 'completed', now() - interval '1 hour' from generate_series(1, 80)`);
-  const client = postgres(own.url, { max: 1, connection: { statement_timeout: 100 } });
+  const client = postgres(own.url, { max: 1, connection: { statement_timeout: 400 } });
   const spec = job({ queue: "references", retain: { completed: "1m" } });
   const observed = observe(drizzle(client), { tolerate: ["error"] }).on(spec, () => {});
   await observed.worker.drain();
   expect(await own.client`select from pgqueue_tasks`).toHaveLength(0);
-  expect(observed.of("error").every(({ during }) => during === "purge")).toBe(true);
+  expect(observed.of("error").map(({ during }) => during)).toContain("purge");
   await client.end();
   await own.end();
 });
