@@ -1,7 +1,7 @@
 /** How much slower than a planned claim a prepared one may be: so many times, and so many milliseconds. */
 const mostTimes = 2;
 const mostMore = 10;
-/** One slow claim proves nothing: it may have waited for the disk. Nor does a fast one: a plan is of one connection of many. */
+/** One slow claim proves nothing: it may have waited for the disk. Nor does a fast one: each connection has a plan of its own. */
 const mostSlow = 2;
 const amends = 0.25;
 const longestDistrust = 60_000;
@@ -45,7 +45,7 @@ export class KeptPlan {
     return Math.min(lastPlan, Math.floor(Math.log2(1 + this.#claimed / firstPlan)));
   }
 
-  /** A claim was answered: after how many milliseconds, by which kept plan, with how many tasks, and whether as many as it asked for. */
+  /** A claim was answered: after how many milliseconds, by which kept plan, with how many tasks, and whether it got all. */
   answered({ took, plan, tasks, isFilled }: Answer): void {
     this.#isCaughtUp = !isFilled;
     this.#claimed += tasks;

@@ -11,8 +11,8 @@ const fall = 0.05;
 
 /**
  * How many tasks of a spec to claim ahead of free handlers: as many as are begun within the longest wait, by how long runs
- * took lately, and as payloads and outputs of the size of late leave room for in memory. Hundreds where they take no time, none where
- * they are slow, or before the first has ended.
+ * took lately, and as there is room for in memory, by how large payloads and outputs were. Hundreds where they take no time,
+ * none where they are slow, or before the first has ended.
  */
 export class Prefetch {
   readonly #concurrency: number;
