@@ -28,14 +28,22 @@ interface Settings {
   worker: { concurrency?: number };
   /** Options of the driver. */
   pool: { max?: number };
+  /** What a migration of the user's own sets. */
+  tables?: readonly string[];
 }
+
+/** What docs/performance.md advises for busy tables. */
+export const busyTables = [
+  "alter table pgqueue_tasks set (fillfactor = 45)",
+  "alter index pgqueue_tasks_pkey set (fillfactor = 45)",
+];
 
 // As docs/performance.md advises: node-postgres for batches, postgres.js for single tasks.
 const settings: Record<Tuning, Settings> = {
   default: { driver: "postgres.js", worker: {}, pool: {} },
-  best: { driver: "node-postgres", worker: { concurrency: 1_000 }, pool: { max: 10 } },
+  best: { driver: "node-postgres", worker: { concurrency: 1_000 }, pool: { max: 10 }, tables: busyTables },
   latency: { driver: "postgres.js", worker: {}, pool: {} },
-  "slow handlers": { driver: "node-postgres", worker: { concurrency: 50 }, pool: { max: 10 } },
+  "slow handlers": { driver: "node-postgres", worker: { concurrency: 50 }, pool: { max: 10 }, tables: busyTables },
   statements: { driver: "postgres.js", worker: {}, pool: {} },
 };
 
@@ -65,9 +73,10 @@ export const pgqueueSide: Side = {
   countTasks: "select count(*)::int from pgqueue_tasks",
   countCompleted: "select count(*)::int from pgqueue_tasks where status = 'completed'",
 
-  async install(url) {
+  async install(url, tuning) {
     const { db, end } = await connect(url, "postgres.js");
     await migrate(db);
+    for (const setting of settings[tuning].tables ?? []) await db.execute(setting);
     await end();
   },
 
