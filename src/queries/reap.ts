@@ -15,9 +15,14 @@ import { type Db, primary, type Statement, statement } from "./statement.ts";
 export interface ReapOptions {
   /** At most so many tasks: 1 to 10,000. Default 100. */
   limit?: number | undefined;
+  /** Leaves out so many of those whose lease ended first, such as rows that a trigger of yours refuses. Default 0. */
+  offset?: number | undefined;
 }
 
-const reapOptions = v.strictObject({ limit: v.optional(integerOption(1, 10_000)) });
+const reapOptions = v.strictObject({
+  limit: v.optional(integerOption(1, 10_000)),
+  offset: v.optional(integerOption(0, 1_000_000)),
+});
 
 /**
  * Ends expired claims: what `transition` says of a `retry`, in SQL. A task with an earlier failure, or at its last try, whose
@@ -38,7 +43,7 @@ export function reap(
   const expired = handle.$with("expired", { id: sql<number>`id` }).as(sql`
     select ${tasks.id} as id from ${tasks}
     where ${ofSpec(binding, spec)} and ${tasks.status} = 'running' and ${tasks.leaseUntil} < ${statementTime()}
-    order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int
+    order by ${tasks.leaseUntil} limit ${options.limit ?? 100}::int offset ${options.offset ?? 0}::int
     for no key update skip locked`);
 
   const isOver = sql`${tasks.attempt} > coalesce(${tasks.maxRetries}, ${spec.maxRetries}::int)`;

@@ -1,3 +1,6 @@
+/** What a claim brings, and a statement settles, at most. */
+export const largestBatch = 1_000;
+
 /**
  * How many rows a statement takes: half as many after one that failed, as it may have run into a timeout, and more again as
  * others succeed. Twice as many each time until the first failure; from then on slowly, so as not to fail every other time.
@@ -22,7 +25,8 @@ export class BatchSize {
     this.#current = Math.max(1, Math.min(this.#current, Math.floor(rows / 2)));
   }
 
-  succeeded(): void {
-    this.#current = Math.min(this.#most, Math.ceil(this.#current * this.#growth));
+  /** A statement over so many rows succeeded; fewer than it might have taken prove nothing. */
+  succeeded(rows: number): void {
+    if (rows >= this.#current) this.#current = Math.min(this.#most, Math.ceil(this.#current * this.#growth));
   }
 }

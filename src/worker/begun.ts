@@ -12,15 +12,10 @@ export function mustBeMarked({ spec }: Registration, { attempt, maxRetries }: Cl
 }
 
 /**
- * Writes it down; whether it is. Each alone: a handler that ends the process would else cost a try of those that were to begin
- * after it.
+ * Writes it down, and resolves to whether it is. Each task by itself: those that were to begin after a handler that ends the
+ * process would lose a try as well.
  */
-export function mark(
-  host: Host,
-  { spec }: Registration,
-  run: Run,
-  { isWanted }: { isWanted: () => boolean },
-): Promise<boolean> {
+export function mark(host: Host, { spec }: Registration, run: Run, isWanted: () => boolean): Promise<boolean> {
   const { db, pgqueue } = host;
   return insist(host, spec, [run], (tasks) => pgqueue.markStarted(db, spec, tasks), isWanted);
 }

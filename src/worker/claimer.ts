@@ -1,12 +1,11 @@
 import type { ClaimOptions } from "../queries/claim.ts";
 import { type Claimed, type ClaimToken, newClaimToken } from "../queries/claimed.ts";
-import { BatchSize } from "./batch-size.ts";
+import { BatchSize, largestBatch } from "./batch-size.ts";
 import { isCut, isTimeout } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { KeptPlan } from "./kept-plan.ts";
 import { Watermark } from "./watermark.ts";
 
-const most = 1_000;
 /** More only as a backlog is found: nothing is known yet of how large its payloads are. */
 const first = 100;
 
@@ -25,7 +24,7 @@ export class Claimer {
   readonly #registration: Registration;
   readonly #watermark = new Watermark();
   readonly #keptPlan = new KeptPlan();
-  readonly #size = new BatchSize(most, first);
+  readonly #size = new BatchSize(largestBatch, first);
   #unanswered: UnansweredClaim[] = [];
 
   constructor(host: Host, registration: Registration) {
@@ -43,7 +42,7 @@ export class Claimer {
     const took = performance.now() - claimed.sentAt;
     const tasks = claimed.tasks.length;
     const isFilled = tasks === limit;
-    if (isFilled) this.#size.succeeded();
+    this.#size.succeeded(tasks);
     this.#keptPlan.answered({ took, plan, tasks, isFilled });
     this.#watermark.passed(claimed.tasks, { after, limit, sentAt: claimed.sentAt });
     return claimed.tasks.length > 0 || after.length === 0 ? claimed : this.claim(wanted, options);
@@ -80,8 +79,9 @@ export class Claimer {
     const { db, pgqueue } = this.#host;
     this.#unanswered = this.#unanswered.filter(({ endsAt }) => endsAt > performance.now());
     for (const unanswered of this.#unanswered) {
-      await pgqueue.releaseClaim(db, this.#registration.spec, unanswered.token);
+      const released = await pgqueue.releaseClaim(db, this.#registration.spec, unanswered.token);
       unanswered.wasReleased = true;
+      if (released.length > 0) this.rescan();
     }
   }
 }

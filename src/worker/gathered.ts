@@ -1,7 +1,6 @@
-import { BatchSize } from "./batch-size.ts";
+import { BatchSize, largestBatch } from "./batch-size.ts";
 import type { Settlement } from "./settlement.ts";
 
-const largestBatch = 1_000;
 /** In characters of JSON. */
 const heaviestBatch = 4_000_000;
 /** What is worth a statement of its own. */

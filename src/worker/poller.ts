@@ -1,5 +1,6 @@
 import { Agenda } from "./agenda.ts";
 import { Backoff } from "./backoff.ts";
+import { largestBatch } from "./batch-size.ts";
 import type { Claimer } from "./claimer.ts";
 import { throughConflicts } from "./conflict.ts";
 import { isConflict, isOutage, isUniqueViolation } from "./fault.ts";
@@ -33,6 +34,7 @@ export class Poller {
   readonly #parts: Parts;
   readonly #wake = new Wake();
   readonly #backoff = new Backoff();
+  readonly #lateness = new Backoff();
   readonly #agenda = new Agenda();
   #late = 0;
   #hasSuspects = false;
@@ -63,7 +65,10 @@ export class Poller {
     const { closing } = this.#host;
     while (!closing.aborted) {
       try {
-        while ((await this.take({ ahead: true })) > 0) await this.#catchUp();
+        while ((await this.take({ ahead: true })) > 0) {
+          this.#backoff.reset();
+          await this.#catchUp();
+        }
         this.#backoff.reset();
       } catch (error) {
         this.#host.report({ type: "error", during: "claim", queue: this.#registration.spec.queue, error });
@@ -79,12 +84,12 @@ export class Poller {
   /** Tasks that come too late to be begun would be claimed and given back without end. */
   async #catchUp(): Promise<void> {
     const { late } = this.#parts.runner.counts;
-    if (late === this.#late) return;
+    if (late === this.#late) return this.#lateness.reset();
     this.#late = late;
     const { queue, leaseDuration } = this.#registration.spec;
     const message = `tasks of queue "${queue}" came too late to be begun within their lease of ${leaseDuration} ms, and were given back`;
     this.#host.report({ type: "warning", message });
-    await this.#backoff.wait(this.#host.closing);
+    await this.#lateness.wait(this.#host.closing);
   }
 
   async #sleep(): Promise<void> {
@@ -106,12 +111,13 @@ export class Poller {
     try {
       if (room.limit === 0 || closing.aborted) return 0;
       const crashed = quarantine.isFree;
+      // Before the claim is sent: the quarantine may be free again before it is answered.
+      this.#hasSuspects = !crashed;
       const { tasks, sentAt } = await throughConflicts(closing, () => claimer.claim(room.limit, { crashed }));
       if (closing.aborted) {
         runner.giveBack(tasks, sentAt);
         return 0;
       }
-      this.#hasSuspects = !crashed;
       used = runner.start(tasks, sentAt, room.slots);
       return tasks.length;
     } finally {
@@ -123,7 +129,7 @@ export class Poller {
   async #room(ahead: boolean): Promise<Room> {
     const { runner, settler, slots, prefetch } = this.#parts;
     const isTicker = this.#registration.spec.kind === "ticker";
-    const most = isTicker ? 1 : mostAtOnce;
+    const most = isTicker ? 1 : largestBatch;
     while (!this.#host.closing.aborted) {
       await settler.belowLimit();
       const target = ahead && !isTicker ? prefetch.target : 0;
@@ -140,5 +146,3 @@ export class Poller {
     return { slots: 0, limit: 0 };
   }
 }
-
-const mostAtOnce = 1_000;

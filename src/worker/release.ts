@@ -1,3 +1,4 @@
+import { halvesOf } from "./halves.ts";
 import type { Host, Registration } from "./host.ts";
 import { insist } from "./insist.ts";
 import type { Run } from "./run.ts";
@@ -9,9 +10,8 @@ export async function release(host: Host, registration: Registration, runs: read
   try {
     await insist(host, spec, runs, (tasks) => pgqueue.release(db, spec, tasks));
   } catch (error) {
-    const [first, ...others] = runs;
     // One row that a trigger of the user's refuses must not keep the others.
-    if (others.length > 0) for (const run of runs) await release(host, registration, [run]);
-    else if (first) report({ type: "error", during: "release", queue: spec.queue, taskId: first.task.id, error });
+    if (runs.length > 1) for (const half of halvesOf(runs)) await release(host, registration, half);
+    else report({ type: "error", during: "release", queue: spec.queue, taskId: runs[0]!.task.id, error });
   }
 }

@@ -75,8 +75,9 @@ export class Runner {
    * `sentAt` is when their claim was sent.
    */
   start(tasks: readonly Claimed[], sentAt: number, slots: number): number {
-    // The newest tells most of those to come.
-    this.#shared.prefetch.weighed(jsonLength(tasks.at(-1)?.payload));
+    // It tells most of those to come.
+    const newest = tasks.at(-1);
+    if (newest) this.#shared.prefetch.weighed(jsonLength(newest.payload));
     const runs = this.#runsOf(tasks, sentAt);
     this.#suspects.add(runs.filter(({ task }) => task.crashed));
     const others = runs.filter(({ task }) => !task.crashed);
@@ -188,18 +189,19 @@ export class Runner {
 
   async #mark(run: Run): Promise<boolean> {
     const isWanted = () => this.#isWanted(run);
-    return (await mark(this.#host, this.#registration, run, { isWanted })) && isWanted();
+    return (await mark(this.#host, this.#registration, run, isWanted)) && isWanted();
   }
 
   async #comeLate(run: Run): Promise<void> {
     if (!run.lease.isUsable && !this.#host.closing.aborted) this.#late++;
     await release(this.#host, this.#registration, [run]);
+    this.#shared.onReturned();
   }
 
   #ended(run: Run, beganAt: number, outcome: Outcome): void {
     const duration = performance.now() - beganAt;
     this.#shared.prefetch.ran(duration);
-    this.#shared.prefetch.weighed((run.size ?? 0) + weightOf(run, outcome));
+    this.#shared.prefetch.weighed((run.size ?? 0) + weightOf(outcome));
     this.#shared.settler.settle(run, outcome, duration);
   }
 

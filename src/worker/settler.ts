@@ -5,6 +5,7 @@ import { transition } from "../tasks/transition.ts";
 import type { WorkerEvent } from "./event.ts";
 import { isConflict, isCut, isOutage, isRefusal, isTimeout } from "./fault.ts";
 import { Gathered, worthOne } from "./gathered.ts";
+import { halvesOf } from "./halves.ts";
 import type { Host, Registration } from "./host.ts";
 import { pause } from "./pause.ts";
 import type { Run } from "./run.ts";
@@ -49,7 +50,7 @@ export class Settler {
   }
 
   settle(run: Run, outcome: Outcome, duration: number): void {
-    const weight = weightOf(run, outcome);
+    const weight = weightOf(outcome);
     const settlement = { run, outcome, duration, weight, tries: 0, isUncertain: false, isReplaced: false };
     if (this.#host.closed.aborted) return;
     this.#open.add(settlement);
@@ -132,7 +133,7 @@ export class Settler {
         spec,
         batch.map(({ outcome }) => outcome),
       );
-      this.#gathered.size.succeeded();
+      this.#gathered.size.succeeded(batch.length);
       const applied = new Set(rows.map(({ id }) => id));
       for (const settlement of batch) if (applied.has(settlement.run.task.id)) this.#settled(settlement);
       const missed = batch.filter(({ run }) => !applied.has(run.task.id));
@@ -174,16 +175,16 @@ export class Settler {
   }
 
   async #replace(batch: Settlement[], error: unknown): Promise<void> {
-    const [first, ...others] = batch;
-    if (others.length > 0) {
-      for (const settlement of batch) await this.#write([settlement]);
-    } else if (first) {
-      this.#reportError(error);
-      if (first.isReplaced) return void this.#later(first);
-      first.isReplaced = true;
-      first.outcome = { task: first.outcome.task, result: retry(error) };
-      await this.#write([first]);
+    if (batch.length > 1) {
+      for (const half of halvesOf(batch)) await this.#write(half);
+      return;
     }
+    const [one] = batch as [Settlement];
+    this.#reportError(error);
+    if (one.isReplaced) return void this.#later(one);
+    one.isReplaced = true;
+    one.outcome = { task: one.outcome.task, result: retry(error) };
+    await this.#write(batch);
   }
 
   /** Once more after a while; a task whose lease is over by then is somebody else's. */

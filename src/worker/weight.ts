@@ -1,9 +1,8 @@
 import type { Outcome } from "../queries/ends.ts";
-import type { Run } from "./run.ts";
 
 /** About how much memory an outcome takes until it is written, in characters of JSON. */
-export function weightOf({ size = 0 }: Run, { result, payload }: Outcome): number {
-  return (payload === undefined ? 0 : size) + (result.type === "done" ? jsonLength(result.output) : 0);
+export function weightOf({ result, payload }: Outcome): number {
+  return jsonLength(payload) + (result.type === "done" ? jsonLength(result.output) : 0);
 }
 
 /** Of a value of the user's; 0 where it has no JSON, which is told when it is written. */

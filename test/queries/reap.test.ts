@@ -251,8 +251,25 @@ test("a lease extended meanwhile is never taken, in whichever order the two come
   expect(await pgqueue.finalize(db, spec, { task: task!, result: done() })).toHaveLength(1);
 });
 
-test.each([{ limit: 0 }, { limit: 10_001 }, { limit: "5" }, { size: 5 }])("%o is refused before any SQL", (options) => {
-  const { db, statements } = recorded(database);
-  expect(() => reap(db, job(), options as never)).toThrow(OptionsError);
-  expect(statements).toEqual([]);
+test("leaves out as many of those that expired first as it is told", async () => {
+  const spec = job();
+  const claimed = await claimNew(db, spec, 5);
+  await expire(db, ...claimed.map(({ id }) => id));
+  for (const [i, { id }] of claimed.entries()) {
+    await client`update pgqueue_tasks set lease_until = lease_until + ${i}::int * interval '1 ms' where id = ${id}`;
+  }
+  const ids = async (offset: number) => (await reap(db, spec, { limit: 2, offset })).map(({ id }) => id).sort();
+  expect(await ids(2)).toEqual([claimed[2]!.id, claimed[3]!.id]);
+  expect(await ids(3)).toEqual([]);
+  expect(await ids(2)).toEqual([claimed[4]!.id]);
+  expect(await ids(0)).toEqual([claimed[0]!.id, claimed[1]!.id]);
 });
+
+test.each([{ limit: 0 }, { limit: 10_001 }, { limit: "5" }, { offset: -1 }, { offset: 1_000_001 }, { size: 5 }])(
+  "%o is refused before any SQL",
+  (options) => {
+    const { db, statements } = recorded(database);
+    expect(() => reap(db, job(), options as never)).toThrow(OptionsError);
+    expect(statements).toEqual([]);
+  },
+);

@@ -10,7 +10,7 @@ test("is halved by what failed, down to one, and grows again to the most", () =>
   for (let n = 0; n < 5; n++) size.failed(size.current);
   expect(size.current).toBe(1);
   const grown = Array.from({ length: 40 }, () => {
-    size.succeeded();
+    size.succeeded(size.current);
     return size.current;
   });
   expect(grown.slice(0, 5)).toEqual([2, 3, 4, 5, 7]);
@@ -27,6 +27,15 @@ test("is not made larger by the failure of one that was sent before", () => {
 test("may begin lower", () => {
   const size = new BatchSize(1_000, 100);
   expect(size.current).toBe(100);
-  size.succeeded();
+  size.succeeded(100);
   expect(size.current).toBe(200);
+});
+
+test("is not made larger by what was smaller anyway", () => {
+  const size = new BatchSize(1_000);
+  size.failed(800);
+  for (let n = 0; n < 20; n++) size.succeeded(399);
+  expect(size.current).toBe(400);
+  size.succeeded(400);
+  expect(size.current).toBe(500);
 });

@@ -7,6 +7,7 @@ import { afterClosings } from "../../src/worker/turn.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { PostgresProxy } from "../postgres/proxy.ts";
 import { job, pgqueue } from "../queries/jobs.ts";
+import { begin } from "../queries/transactions.ts";
 import { observe, until } from "./observed.ts";
 
 let database: TestDatabase;
@@ -32,11 +33,11 @@ async function link() {
 }
 
 const open = new AbortController();
-const claimerOf = (db: TestDatabase["db"], spec: Spec) =>
+const claimerOf = (db: TestDatabase["db"], spec: Spec, sent = pgqueue) =>
   new Claimer(
     {
       db,
-      pgqueue,
+      pgqueue: sent,
       workerId: "w",
       closing: open.signal,
       closed: open.signal,
@@ -83,6 +84,28 @@ test("recover gives back what was claimed unknown, and leaves what is at work al
   expect(known.tasks).toHaveLength(2);
   await end();
 });
+
+test("what is given back late, behind which claims went on, is claimed next", async () => {
+  const spec = job();
+  const ids = (await pgqueue.enqueueMany(database.db, spec, items(30))).map(({ id }) => id);
+  const { tx, commit } = await begin(database.db);
+  let calls = 0;
+  // The connection breaks while the server is at work on the first claim, which commits all the same.
+  const claim: typeof pgqueue.claim = (db, ...rest) =>
+    calls++ > 0 ? pgqueue.claim(db, ...rest) : (cut(pgqueue.claim(tx, ...rest)) as never);
+  const claimer = claimerOf(database.db, spec, { ...pgqueue, claim });
+  await expect(claimer.claim(10)).rejects.toThrow();
+  const claimed = async () => (await claimer.claim(10)).tasks.map(({ id }) => id).sort((a, b) => a - b);
+  expect(await claimed()).toEqual(ids.slice(10, 20));
+  await commit();
+  await claimer.recover();
+  expect(await claimed()).toEqual(ids.slice(0, 10));
+});
+
+const cut = async (claim: PromiseLike<unknown>) => {
+  await claim;
+  throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+};
 
 test("once they are given back, claims go on at full speed: nothing more is sent with each", async () => {
   const spec = job();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createWorker, OptionsError } from "../../src/index.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { claimNew, expire, job, pgqueue, rowOf, ticker } from "../queries/jobs.ts";
+import { recorded } from "../queries/recorder.ts";
 import { door } from "./door.ts";
 import { observe, until } from "./observed.ts";
 
@@ -47,6 +48,28 @@ describe("one outcome that the table refuses", () => {
       for (const row of good) expect(row).toMatchObject({ status: "completed", claims: 1 });
     },
   );
+});
+
+test("to find the one outcome of many that the table refuses takes few statements", async () => {
+  const spec = job({ retryDelay: "1h" });
+  const payloads = Array.from({ length: 256 }, (_, n) => (n === 100 ? { refuse: "completed", code: "P0001" } : {}));
+  await pgqueue.enqueueMany(
+    database.db,
+    spec,
+    payloads.map((payload) => ({ payload })),
+  );
+  const { db, statements } = recorded(database);
+  const { opened, open } = door();
+  let begun = 0;
+  const observed = await observe(db, { tolerate: ["error"], concurrency: 256, listen: false })
+    .on(spec, () => {
+      if (++begun === 256) open();
+      return opened;
+    })
+    .start();
+  await observed.seen("settled", 256);
+  expect(statements.filter((text) => text.startsWith('with "held"')).length).toBeLessThan(40);
+  expect(observed.of("settled").filter(({ result }) => result === "retry")).toHaveLength(1);
 });
 
 test("an expired row that the table refuses to have reaped keeps no worker from starting", async () => {

@@ -115,9 +115,9 @@ describe("wakes at once", () => {
   });
 });
 
-describe("falls back to polling", () => {
-  const silent = createPgqueue({ tasks, queues, notify: false });
+const silent = createPgqueue({ tasks, queues, notify: false });
 
+describe("falls back to polling", () => {
   test.each<[string, boolean, typeof pgqueue]>([
     ["when the worker does not listen", false, pgqueue],
     ["when the producer does not notify", true, silent],
@@ -230,6 +230,47 @@ test("an idle worker with twenty queues sends what its intervals ask for, and no
   expect(purges).toBeLessThanOrEqual(16);
   process.off("warning", warn);
   expect(warnings).toEqual([]);
+});
+
+const refusing = () => Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" })) as never;
+
+test("each outage is waited out from the beginning, though tasks never run out between them", async () => {
+  const spec = job({ pollInterval: never });
+  await pgqueue.enqueueMany(database.db, spec, items(12));
+  let calls = 0;
+  const claim: typeof pgqueue.claim = (db, spec, options) =>
+    calls++ % 2 === 0 ? pgqueue.claim(db, spec, { ...options, limit: 1 }) : refusing();
+  const observed = await observe(database.db, {
+    pgqueue: { ...pgqueue, claim },
+    tolerate: ["error"],
+    concurrency: 1,
+  })
+    .on(spec, () => {})
+    .start();
+  // Eleven waits of up to 100 ms; doubled each time they would be half a minute.
+  await observed.seen("settled", 12, 5_000);
+});
+
+test("a task that came too late is claimed again once it was given back, though nothing tells of it", async () => {
+  const spec = job({ pollInterval: never, leaseDuration: 3_000, finalizeBuffer: 2_000 });
+  const { id } = await silent.enqueue(database.db, spec, 1);
+  let calls = 0;
+  const answered = <T>(rows: PromiseLike<T>, delay: number) =>
+    Promise.resolve(rows).then((all) => rest(delay).then(() => all)) as never;
+  const observed = await observe(database.db, {
+    pgqueue: {
+      ...silent,
+      claim: (...call) => answered(silent.claim(...call), calls++ === 0 ? 1_050 : 0),
+      // So that the poller has looked once more before.
+      release: (...call) => rest(400).then(() => silent.release(...call)) as never,
+    },
+    tolerate: ["warning"],
+    listen: false,
+  })
+    .on(spec, () => {})
+    .start();
+  await observed.seen("settled");
+  expect(await rowOf(database.db, id)).toMatchObject({ status: "completed", attempt: 1, claims: 2 });
 });
 
 describe("slots", () => {

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { Host } from "../../src/worker/host.ts";
 import { Prefetch } from "../../src/worker/prefetch.ts";
+import { Quarantine } from "../../src/worker/quarantine.ts";
+import { Runner } from "../../src/worker/runner.ts";
+import type { Settler } from "../../src/worker/settler.ts";
+import { Slots } from "../../src/worker/slots.ts";
+import { job } from "../queries/jobs.ts";
 
 const lease = 300_000;
 const after = (durations: number[], concurrency = 10, leaseDuration = lease) => {
@@ -71,4 +77,23 @@ test("however long runs take: never negative, never more than two thousand, and 
       },
     ),
   );
+});
+
+test("claims that found nothing tell nothing of the payloads to come", () => {
+  const { signal } = new AbortController();
+  const spec = job();
+  const prefetch = after([0.02, 0.02]);
+  prefetch.weighed(8_000_000);
+  const slots = new Slots(1);
+  const host = { closing: signal, closed: signal } as Host;
+  const shared = {
+    slots,
+    prefetch,
+    quarantine: new Quarantine(() => {}),
+    settler: {} as Settler,
+    onReturned: () => {},
+  };
+  const runner = new Runner(host, { spec, handler: () => {} }, shared);
+  for (let n = 0; n < 100; n++) runner.start([], 0, 0);
+  expect(prefetch.target).toBe(2);
 });

@@ -121,3 +121,24 @@ test("follow each other at once, though nothing tells that they may", async () =
   // Claimed together, not each time all that are left.
   expect(rows.reduce((sum, { claims }) => sum + claims, 0)).toBeLessThan(10 * ids.length);
 });
+
+test("follow though the one before ended while the claim that left them out was under way", async () => {
+  const spec = job({ pollInterval: "1h" });
+  const ids = await suspects(spec, 2);
+  const first = door();
+  const held = door();
+  const isHeld = door();
+  const claim: typeof pgqueue.claim = (db, spec, options) => {
+    if (options.crashed) return pgqueue.claim(db, spec, { ...options, limit: 1 });
+    isHeld.open();
+    return held.opened.then(() => pgqueue.claim(db, spec, options)) as never;
+  };
+  const observed = await observe(database.db, { pgqueue: { ...pgqueue, claim }, listen: false, concurrency: 2 })
+    .on(spec, () => first.opened)
+    .start();
+  await isHeld.opened;
+  first.open();
+  await observed.seen("settled", 1);
+  held.open();
+  await observed.seen("settled", ids.length);
+});
