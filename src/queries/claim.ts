@@ -37,9 +37,9 @@ export interface ClaimOptions {
   after?: readonly Mark[] | undefined;
   /**
    * A number, 0 to 100, lets postgres-js prepare the statement, which spares a round trip and the planning: most of what a
-   * small claim takes. Postgres keeps a plan for each number, until the next ANALYZE: one from when the table was small reads
-   * it from end to end when it has grown. So take the next number when it may have, and none for claims from a backlog. Other
-   * drivers do as they always do. Default: it is planned each time.
+   * small claim takes. Each connection keeps a plan for each number and spec, until the next ANALYZE: one from when the table
+   * was small reads it from end to end when it has grown. So take the next number when it may have, and none for claims from a
+   * backlog; a worker takes 0 to 16. Other drivers do as they always do. Default: it is planned each time.
    */
   plan?: number | undefined;
 }
@@ -86,8 +86,8 @@ function claiming(
   { where, started, crashed, plan }: Pick<ClaimOptions, "where" | "started" | "crashed" | "plan">,
 ) {
   const { tasks, queues, extra } = binding;
-  // postgres-js tells prepared statements apart by their text.
-  const numbered = sql.raw(plan === undefined ? "" : `/* plan ${plan} */ `);
+  // postgres-js tells prepared statements apart by their text; that of all specs is the same but for this.
+  const numbered = sql.raw(plan === undefined ? "" : `/* plan ${plan} of ${named(spec)} */ `);
   const gate = handle.$with("gate", { room: sql<number>`room` }).as(sql`
     ${numbered}select case when exists (
       select 1 from ${queues} where ${queues.queue} = ${spec.queue} and ${queues.pausedAt} is not null
@@ -136,4 +136,10 @@ function claiming(
       crashed: lastTryWasReaped(binding, 2).as("crashed"),
       columns: ownColumns(extra),
     });
+}
+
+/** Of letters that cannot end a comment. */
+function named(spec: Spec): string {
+  const names = spec.kind === "job" ? [spec.queue] : [spec.queue, spec.key];
+  return names.map(encodeURIComponent).join("/");
 }

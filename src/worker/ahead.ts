@@ -30,8 +30,7 @@ export class Ahead {
 
   add(runs: readonly Run[]): void {
     const since = performance.now();
-    this.#waiting.splice(0, this.#first);
-    this.#first = 0;
+    this.#forget();
     for (const run of runs) this.#waiting.push({ run, since, place: this.#waiting.length + 1 });
     this.#watch();
   }
@@ -40,13 +39,13 @@ export class Ahead {
     const waiting = this.#waiting[this.#first];
     if (!waiting) return undefined;
     this.#first++;
+    if (this.size === 0) this.#rest();
     this.#tell();
     return waiting;
   }
 
   /** Takes out all of them; no more may come. */
   close(): Run[] {
-    clearTimeout(this.#timer);
     return this.#takeBefore(Number.POSITIVE_INFINITY);
   }
 
@@ -63,8 +62,21 @@ export class Ahead {
   #takeBefore(moment: number): Run[] {
     const runs: Run[] = [];
     while (this.size > 0 && this.#since! < moment) runs.push(this.#waiting[this.#first++]!.run);
+    if (this.size === 0) this.#rest();
     this.#tell();
     return runs;
+  }
+
+  /** Keeps neither what was handed out nor the process. */
+  #rest(): void {
+    this.#forget();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #forget(): void {
+    this.#waiting.splice(0, this.#first);
+    this.#first = 0;
   }
 
   #watch(): void {

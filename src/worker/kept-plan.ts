@@ -28,8 +28,8 @@ export class KeptPlan {
   readonly #now: () => number;
   #isCaughtUp = false;
   #claimed = 0;
-  /** How long the last planned claim took that was not filled. */
-  #plannedTook = Number.POSITIVE_INFINITY;
+  /** How long the last planned claim took that was not filled; before the first, as long as it takes at most. */
+  #plannedTook = 50;
   #used = 0;
   #slow = 0;
   #distrustedUntil = Number.NEGATIVE_INFINITY;

@@ -7,7 +7,7 @@ import { afterAll, expect, test, vi } from "vitest";
 import { done, fail, newClaimToken } from "../../src/index.ts";
 import { setTimeSource } from "../../src/queries/clock.ts";
 import { createDatabase } from "../postgres/database.ts";
-import { job, pgqueue, rowOf } from "./jobs.ts";
+import { job, pgqueue, rowOf, ticker } from "./jobs.ts";
 
 const database = await createDatabase({ migrated: true });
 const { db } = database;
@@ -158,4 +158,15 @@ test("node-postgres, which has no way to be told not to, prepares nothing", asyn
   const { rows } = await pool.query("select statement from pg_prepared_statements where name <> ''");
   expect(rows).toEqual([]);
   await pool.end();
+});
+
+test("two specs share no plan, though their statements have one text: jobs of two queues, tickers of one", async () => {
+  const client = postgres(database.url, { max: 1 });
+  const own = drizzle(client);
+  const queue = "two */ plans";
+  const specs = [job({ queue }), job(), ticker({ queue, key: "a/b" }), ticker({ queue, key: "a" })];
+  for (const spec of specs) await claim(own, spec, { limit: 1, plan: 0 });
+  const rows = await client`select statement from pg_prepared_statements where statement like 'with "gate"%'`;
+  expect(rows).toHaveLength(specs.length);
+  await client.end();
 });

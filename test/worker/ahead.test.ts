@@ -70,3 +70,17 @@ test("tells when few are left, each watcher by its own number", async () => {
   await Promise.all(watching);
   await ahead.low(0);
 });
+
+test("keeps neither what was handed out nor a timer once all is", () => {
+  vi.useFakeTimers();
+  const ahead = new Ahead(100, never);
+  ahead.add([run(1), run(2)]);
+  ahead.next();
+  expect(vi.getTimerCount()).toBe(1);
+  ahead.next();
+  expect(vi.getTimerCount()).toBe(0);
+  ahead.add([run(3)]);
+  expect(vi.getTimerCount()).toBe(1);
+  expect(ahead.next()).toMatchObject({ run: run(3), place: 1 });
+  vi.useRealTimers();
+});

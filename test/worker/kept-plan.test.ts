@@ -64,6 +64,12 @@ describe("a kept plan", () => {
     expect(plan.wanted).toBe(undefined);
   });
 
+  test("is compared with a guess where even the first claim had to wait", () => {
+    planned(5_000);
+    kept(300, 300);
+    expect(plan.wanted).toBe(undefined);
+  });
+
   test("is not wanted for a minute after a claim failed, which may have been canceled for being slow", () => {
     planned(2);
     plan.failed();
