@@ -42,7 +42,8 @@ export async function createDatabase(options: DatabaseOptions = {}): Promise<Tes
     db,
     migrate: () => migrate(db),
     async end() {
-      await client.end({ timeout: 0 });
+      // At once, postgres.js would reject what nobody awaits where a connection is being opened.
+      await client.end({ timeout: 1 });
       await dropDatabase(server, name);
     },
   };
