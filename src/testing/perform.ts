@@ -29,7 +29,7 @@ interface RunOptions {
 
 /** How a run ended. */
 export interface Performed<In> {
-  /** What the handler said: `done` where it returned nothing, `retry` with the error where it threw. */
+  /** What it told `ctx.finalize`; else what it returned: `done` where that is nothing, `retry` with the error where it threw. */
   result: Result;
   /** What that makes of the task. */
   status: "completed" | "pending" | "failed";
@@ -49,12 +49,14 @@ const performOptions = v.strictObject({
 
 /**
  * Runs a handler once, without a database, on the payload as it would come out of one: through JSON and the spec's schema.
- * `ctx.finalize` takes whatever it is given for a transaction and only remembers the result; `ctx.extendLease` does
- * nothing. A handler that throws does not make it throw.
+ * `ctx.finalize` takes whatever it is given for a transaction that commits: its result stands, whatever the handler does
+ * afterwards. What is thrown then is printed with `console.warn`. `ctx.extendLease` refuses a duration as a worker's does, and
+ * does nothing else. A handler that throws does not make it throw.
  *
  * `columns` of the options are `job.columns`: required where the handler's type says that it has some.
  *
- * @throws PayloadError when the payload is refused, as `enqueue` would.
+ * @throws PayloadError when the payload is refused, as `enqueue` would, or `meta` is not what JSON can carry.
+ * @throws OptionsError when the spec, the handler or an option is not what it should be.
  * @example
  * const { result } = await perform(sendReceipt, handler, { orderId: 1, to: "ada@example.com" }, { attempt: 2 });
  * expect(result).toEqual(done());
@@ -106,15 +108,24 @@ export async function perform<In, Out, Columns = {}>(
         run.finalized = result;
       },
     }),
-    warn: (message) => console.warn(`pgqueue: ${message}`),
+    warn,
   });
-  if (finalized && !run.failed) return finalized;
+  if (finalized) {
+    // As in a worker, it is no longer the outcome, but not to be passed over in silence.
+    if (run.failed && outcome.result.type !== "done")
+      warn("the handler threw after ctx.finalize:", outcome.result.error);
+    return finalized;
+  }
   try {
     return applied<In>(spec, stored, outcome);
   } catch (error) {
     // What cannot be stored is a retry, as in a worker.
     return applied<In>(spec, stored, { task, result: retry(error) });
   }
+}
+
+function warn(message: string, ...more: unknown[]): void {
+  console.warn(`pgqueue: ${message}`, ...more);
 }
 
 function applied<In>(spec: Spec<In, any>, stored: In, { task, result, payload }: Outcome): Performed<In> {

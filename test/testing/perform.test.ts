@@ -1,6 +1,16 @@
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { defineJob, done, fail, type Job, OptionsError, PayloadError, retry, skip } from "../../src/index.ts";
+import {
+  defineJob,
+  done,
+  fail,
+  type Job,
+  OptionsError,
+  PayloadError,
+  retry,
+  StaleClaimError,
+  skip,
+} from "../../src/index.ts";
 import { perform } from "../../src/testing/index.ts";
 import { daily, mail } from "./shop.ts";
 
@@ -120,15 +130,32 @@ describe("perform", () => {
       { page: 1 },
     );
     expect(ticked).toEqual({ result: done({ pages: 7 }), status: "pending", delay: 86_400_000, payload: { page: 7 } });
+  });
+
+  test("stays with what ctx.finalize was told, whatever is thrown or returned afterwards", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const error = new Error("the cache is away");
+    const completed = { result: done({ sent: 1 }), status: "completed", delay: null, payload: { to: "a" } };
     const thrown = await perform(
-      daily,
+      mail,
       async (_, ctx) => {
-        await ctx.finalize(tx, done());
-        throw new Error("rolled back");
+        await ctx.finalize({} as never, done({ sent: 1 }));
+        throw error;
       },
-      { page: 1 },
+      { to: "a" },
     );
-    expect(thrown.result).toEqual(retry(new Error("rolled back")));
+    expect(thrown).toEqual(completed);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining("threw after ctx.finalize"), error);
+    const returned = await perform(
+      mail,
+      async (_, ctx) => {
+        await ctx.finalize({} as never, done({ sent: 1 }));
+        return retry("x");
+      },
+      { to: "a" },
+    );
+    expect(returned).toEqual(completed);
+    warn.mockRestore();
   });
 
   test("makes what cannot be stored a retry, as a worker does", async () => {
@@ -170,15 +197,14 @@ describe("perform", () => {
 
   test("refuses of ctx what a worker refuses", async () => {
     const tx = {} as never;
-    const twice = await perform(
+    await perform(
       daily,
       async (_, ctx) => {
         await ctx.finalize(tx, done());
-        await ctx.finalize(tx, fail("again"));
+        await expect(ctx.finalize(tx, fail("again"))).rejects.toThrow(StaleClaimError);
       },
       { page: 1 },
-    );
-    expect(twice.result).toMatchObject({ type: "retry", error: { name: "StaleClaimError" } });
+    ).then(({ result }) => expect(result).toEqual(done()));
     const wrong = await perform(daily, (_, ctx) => ctx.finalize(tx, { type: "nope" } as never), { page: 1 });
     expect(wrong.result).toMatchObject({ type: "retry", error: { name: "OptionsError" } });
     const long = await perform(mail, (_, ctx) => ctx.extendLease("garbage" as never), { to: "a" });
