@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type SQL, sql } from "drizzle-orm";
 import * as v from "valibot";
 import { ConflictError, OptionsError } from "../errors.ts";
@@ -151,7 +152,7 @@ function nextEventOf({ db, pgqueue, specs }: InsideOfWorker, until: Date) {
   const isPaused = sql`exists (select 1 from ${queues} where ${queues.queue} = ${tasks.queue} and ${queues.pausedAt} is not null)`;
   const isLease = sql`${tasks.status} = 'running'`;
   const at = sql`case when ${isLease} then ${tasks.leaseUntil} + interval '1 millisecond' else ${tasks.runAt} end`;
-  const query = primary("drain", db)
+  const builder = primary("drain", db)
     .select({ at: wholeMilliseconds(at), isLease: sql<boolean>`${isLease}`, spec: sql<number>`${specOf}` })
     .from(tasks)
     .where(
@@ -160,14 +161,19 @@ function nextEventOf({ db, pgqueue, specs }: InsideOfWorker, until: Date) {
         and ${at} > coalesce((${sql.placeholder("stuckAt")}::text::jsonb ->> ${specOf})::timestamptz, '-infinity')`,
     )
     .orderBy(at, tasks.id)
-    .limit(1)
-    .prepare(`pgqueue_drain_${crypto.randomUUID()}`);
+    .limit(1);
+  const query = builder.prepare(`pgqueue_drain_${hashOf(builder.toSQL().sql)}`);
   return async (stuckAt: readonly (Date | null)[]): Promise<DueEvent | undefined> => {
     const [event] = await query.execute({ stuckAt: JSON.stringify(stuckAt) }).catch((error: unknown) => {
       throw explained(binding, error);
     });
     return event && { ...event, at: new Date(event.at) };
   };
+}
+
+/** One text has one name: a connection keeps whatever is prepared on it, and a process drains many workers on it. */
+function hashOf(text: string): string {
+  return createHash("sha1").update(text).digest("hex").slice(0, 16);
 }
 
 /** Rounded up, so that what is due then is due. */

@@ -41,12 +41,23 @@ export async function preparedQuery(client: PGlite): Promise<PreparedQuery> {
   let count = 0;
   let isInTransaction = false;
   const prepared = new Map<string, { name: string; types: number[] }>();
+  /** To be closed with the next that is prepared. */
+  const forgotten: string[] = [];
   const send = async (...messages: Uint8Array[]) => (await client.execProtocol(concat(messages))).messages;
   const { serialize } = protocol;
+
+  const forget = (texts: Iterable<string>) => {
+    for (const text of texts) {
+      const statement = prepared.get(text);
+      if (statement) forgotten.push(statement.name);
+      prepared.delete(text);
+    }
+  };
 
   const prepare = async (text: string) => {
     const name = `pgqueue_${++count}`;
     const described = await send(
+      ...forgotten.splice(0).map((old) => serialize.close({ type: "S", name: old })),
       serialize.parse({ name, text }),
       serialize.describe({ type: "S", name }),
       serialize.sync(),
@@ -59,7 +70,7 @@ export async function preparedQuery(client: PGlite): Promise<PreparedQuery> {
   const noteEffects = (text: string) => {
     if (beginsTransaction.test(text)) isInTransaction = true;
     if (endsTransaction.test(text)) isInTransaction = false;
-    if (!isPreparable.test(text)) prepared.clear();
+    if (!isPreparable.test(text)) forget(prepared.keys());
   };
 
   const query: Query = async (text, params = [], options) => {
@@ -90,7 +101,7 @@ export async function preparedQuery(client: PGlite): Promise<PreparedQuery> {
     } catch (error) {
       if (!outdated.has(String((error as { code?: unknown }).code)))
         throw Object.assign(error as object, { query: text, params });
-      prepared.delete(text);
+      forget([text]);
       return plain(text, params, options);
     }
   };
@@ -98,7 +109,7 @@ export async function preparedQuery(client: PGlite): Promise<PreparedQuery> {
     query: query as PGlite["query"],
     exec: (text, options) => {
       noteEffects(text);
-      prepared.clear();
+      forget(prepared.keys());
       return exec(text, options);
     },
   };

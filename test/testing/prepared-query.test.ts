@@ -55,6 +55,18 @@ test("more texts than are kept are answered all the same", async () => {
   }
 });
 
+test("what is prepared anew does not stay beside what it was before", async () => {
+  const { db } = database;
+  const rows = sql`select name from pg_prepared_statements where name like 'pgqueue_%'`;
+  for (let i = 0; i < 5; i++) {
+    await db.insert(numbers).values({ code: i });
+    await db.select().from(numbers);
+    await db.$client.exec("create table other (); drop table other");
+  }
+  // Which is this one itself.
+  expect((await db.execute(rows)).rows).toHaveLength(1);
+});
+
 test("an error has what PGlite says of it", async () => {
   const failed = database.db.$client.query("select * from codes where code = $1", ["x"]);
   await expect(failed).rejects.toMatchObject({ code: "22P02", query: expect.stringContaining("codes"), params: ["x"] });
