@@ -36,6 +36,8 @@ const fewRows = 10_000;
  *
  * @throws AssertionError that names each statement, and what it would read instead.
  * @throws SchemaError, AccessError as the statements would.
+ * @throws OptionsError when an option is not what it should be, or the database has several sets of tables and none is named.
+ * @throws ConflictError when the transaction that it is given has ended, where the driver shows it.
  * @example
  * test("no statement scans the table", async () => {
  *   await assertPlans(db, { pgqueue, queue: sendReceipt });

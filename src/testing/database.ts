@@ -16,7 +16,7 @@ type DatabaseOf<Known> = Known extends Queryable ? PgliteDatabase<Known> : Pglit
 
 export interface TestDatabase<Schema extends Record<string, unknown>, Relations = Schema> {
   readonly db: DatabaseOf<Relations> & { $client: PGlite };
-  /** Gives the database up. Whatever still uses it afterwards is refused. */
+  /** Gives the database up. Whatever still uses it afterwards is refused with an Error. */
   close(): Promise<void>;
 }
 
@@ -35,8 +35,11 @@ export interface TestDatabaseOptions<Schema extends Record<string, unknown>, Rel
  * connection, so `db` cannot be used inside a transaction of `db`: that is a ConflictError. Needs `@electric-sql/pglite` and
  * `drizzle-kit`.
  *
- * @throws OptionsError when the schema has no tables, or has them inside of an object.
+ * @throws OptionsError when the schema has no tables, or has them inside of an object; or when an option is none.
  * @throws SchemaError when a `pgSchema` or `pgRole` of its tables is not exported itself.
+ * @throws AggregateError when drizzle-kit cannot be loaded, as where it is not installed: of the errors of its import, by its
+ * path in 1.0 and in 0.31. That of `@electric-sql/pglite` is thrown as it is.
+ * @throws what Postgres says of `before`, or of the tables.
  * @example
  * import * as schema from "./schema";
  * const { db, close } = await createTestDatabase({ schema });

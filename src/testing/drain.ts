@@ -40,8 +40,10 @@ const draining = new WeakSet<Worker<any, any>>();
  *
  * @returns the runs, in the order in which they ended.
  * @throws ConflictError when the worker was started or stopped, is being drained already, or after 100,000 runs.
- * @throws OptionsError when `until` is neither a Date from the present of the worker on nor a Duration.
- * @throws the error of Postgres, when a statement fails in a transaction that the worker is on.
+ * @throws OptionsError when `until` is neither a Date from the present of the worker on nor a Duration; when the worker has no
+ * handlers, or is not of createWorker.
+ * @throws SchemaError, AccessError as the statements of a worker that starts.
+ * @throws what the driver says of a database that is away, and of a statement that fails in a transaction that the worker is on.
  * @example
  * const runs = await drain(worker, { until: "30d" });
  * expect(runs.map(({ result }) => result)).toEqual(["retry", "retry", "done"]);

@@ -22,7 +22,9 @@ export interface EnqueuedOptions {
 /**
  * The tasks of a spec, whatever their status, in the order in which they were enqueued.
  *
- * @throws OptionsError when the database has several sets of tables, and none is named.
+ * @throws OptionsError when the database has several sets of tables and none is named; when it is no database of Drizzle's on
+ * Postgres, or the spec or an option is none.
+ * @throws ConflictError when the transaction that it is given has ended, where the driver shows it.
  * @example
  * const [task] = await enqueued(db, sendReceipt);
  * expect(task?.payload.orderId).toBe(7);

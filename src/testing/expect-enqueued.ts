@@ -62,7 +62,8 @@ const mostShown = 5;
  * framework may stand in it, such as `expect.any(Number)`.
  *
  * @throws AssertionError that says of the nearest tasks in what they differ.
- * @throws OptionsError as `enqueued`, and when the pattern names what no task has.
+ * @throws OptionsError, ConflictError as `enqueued`; OptionsError also when the pattern names what no task has, or has a matcher
+ * that cannot be asked, such as those of `bun:test`.
  * @example
  * await expectEnqueued(db, sendReceipt, { payload: { orderId: 7 }, priority: 5 });
  */
@@ -96,7 +97,8 @@ export async function expectEnqueued<In>(
  * Asserts that no task of the spec was enqueued that is as `pattern` says; without one, that none was at all.
  *
  * @throws AssertionError that shows what there is.
- * @throws OptionsError as `enqueued`, and when the pattern names what no task has.
+ * @throws OptionsError, ConflictError as `enqueued`; OptionsError also when the pattern names what no task has, or has a matcher
+ * that cannot be asked, such as those of `bun:test`.
  * @example
  * await refuteEnqueued(db, sendReceipt, { payload: { orderId: 7 } });
  */

@@ -28,7 +28,8 @@ export async function during<T>(moment: Moment, run: () => Promise<T>): Promise<
  * Runs a function at a moment of your choice: every statement of pgqueue that it makes takes it for the time of day. No
  * clock is patched, neither that of JavaScript nor that of Postgres.
  *
- * @throws OptionsError when `now` is no valid Date.
+ * @throws OptionsError when `now` is no valid Date of the years 1 to 9999, or `run` no function.
+ * @throws what `run` throws.
  * @example
  * await at(new Date("2027-01-01T00:00:00Z"), () => enqueue(db, sendReceipt, payload, { delay: "1d" }));
  */

@@ -5,6 +5,9 @@ import { type Db, primary } from "../queries/statement.ts";
  * Runs a test in a transaction that is always rolled back, so that a database can be shared by all tests: pass `tx` for
  * `db`, to a worker too. As in any transaction, a statement that fails outside of a savepoint ends it for all that follow.
  *
+ * @throws OptionsError when `db` is no database of Drizzle's on Postgres, or `run` no function.
+ * @throws ConflictError when `db` is a transaction that has ended, where the driver shows it.
+ * @throws what `run` throws.
  * @example
  * await rollBack(db, async (tx) => {
  *   await checkOut(tx, cart);
