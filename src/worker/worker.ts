@@ -19,7 +19,10 @@ export interface WorkerOptions<Select = {}, Insert = {}> {
   workerId?: string | undefined;
   /** Whether to LISTEN for announced work, where the driver can (postgres-js, a pool of node-postgres, PGlite); otherwise polling alone. Default true. */
   listen?: boolean | undefined;
-  /** How often expired leases are looked for; a queue with a short lease is looked at every half lease. Default 30 s. */
+  /**
+   * How often expired leases are looked for; a queue with a short lease is looked at every half
+   * lease, or every 250 ms. Each interval is up to a fifth shorter or longer. Default 30 s.
+   */
   reapInterval?: Duration | undefined;
   /** Told of every outcome and fault. Default: faults and failed runs are printed with `console`. */
   onEvent?: ((event: WorkerEvent) => void) | undefined;
@@ -45,7 +48,7 @@ export interface Worker<Select = {}, Insert = {}> {
    * Adds a spec and what runs its tasks.
    *
    * @throws OptionsError when the spec is none, or another spec registered would take the same tasks.
-   * @throws ConflictError once the worker was started.
+   * @throws ConflictError once the worker was started, drained or stopped.
    */
   register<In, Out>(spec: JobSpec<In, Out> | TickerSpec<In, Out, Insert>, handler: Handler<NoInfer<Out>, Select>): this;
   /**
@@ -68,9 +71,10 @@ export interface Worker<Select = {}, Insert = {}> {
    */
   start(): Promise<void>;
   /**
-   * Starts, and resolves when the worker has stopped: by `stop`, or when the signal fires.
+   * Starts, and resolves when the worker has stopped: by `stop`, or when the signal fires. With a signal that
+   * has fired already it only stops.
    *
-   * @throws as `start`
+   * @throws OptionsError when an option is not what it should be; the rest as `start`
    * @example
    * const quit = new AbortController();
    * process.once("SIGTERM", () => quit.abort());
