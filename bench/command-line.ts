@@ -70,7 +70,7 @@ export function helpText(scenarios: readonly string[]): string {
   --json FILE        where the results go; default bench/results/<date>.json
   --svg FILE         where the chart goes; default bench/results/<date>.svg
   --publish FILE     measures nothing, and takes no other option: puts the results in the file, of a whole run, into
-                     docs/performance.md
+                     docs/performance.md, if src, bench and the lock files are still what was measured
   --help
 
 PGQUEUE_DIST names the folder of another build of pgqueue than dist.`;

@@ -2,22 +2,26 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { resultChart } from "./chart.ts";
 import { withFigures } from "./figures.ts";
+import { refusalOfVersion } from "./measured-commit.ts";
 import { publishableResults } from "./publishable.ts";
 import { allScenarios } from "./scenarios/all.ts";
 import { UsageError } from "./usage-error.ts";
 
-const page = new URL("../docs/performance.md", import.meta.url);
-const folder = new URL("published/", import.meta.url);
+const thisRepository = new URL("../", import.meta.url);
 
 /**
  * Puts the figures of a run into the documentation, and keeps its results and chart.
  *
- * @throws UsageError when the file has none that may be published.
+ * @throws UsageError when the file has none that may be published, or they are of other code than the repository's HEAD.
  */
-export async function publish(file: string): Promise<void> {
+export async function publish(file: string, repository = thisRepository): Promise<void> {
+  const page = new URL("docs/performance.md", repository);
+  const folder = new URL("bench/published/", repository);
   try {
     const text = await read(file);
     const results = publishableResults(text, allScenarios(false));
+    const reason = refusalOfVersion(results.versions.pgqueue!, repository);
+    if (reason) throw new UsageError(reason);
     await mkdir(folder, { recursive: true });
     await write(page, withFigures(await readFile(page, "utf8"), results));
     await write(new URL("results.json", folder), text);

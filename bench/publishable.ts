@@ -39,8 +39,8 @@ const schema = v.looseObject({
 /**
  * The results in the text of a file.
  *
- * @throws UsageError when it has none, or none that may be published: of a whole run of a commit, in which pgqueue did not fail.
- * Where a peer did, its row says so.
+ * @throws UsageError when it has none, or none that may be published: of a whole run in which pgqueue did not fail. Where a peer
+ * did, its row says so.
  */
 export function publishableResults(text: string, scenarios: readonly Scenario[]): Results {
   const results = parseResults(text);
@@ -71,8 +71,6 @@ function refusal(results: Results, scenarios: readonly Scenario[]): string | und
     );
     if (reason) return `${result.name} ${reason}`;
   }
-  const { pgqueue } = results.versions;
-  if (/-dirty|PGQUEUE_DIST/.test(pgqueue!)) return `something else was measured than a commit: pgqueue ${pgqueue}`;
   return undefined;
 }
 
