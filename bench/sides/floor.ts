@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { library } from "../package-under-test.ts";
-import { benchmarkJob, busyTables, connect, type Db, pgqueue, pgqueueSide } from "./pgqueue.ts";
+import { busyTables } from "./busy-tables.ts";
+import { benchmarkJob, connect, type Db, pgqueue, pgqueueSide } from "./pgqueue.ts";
 import type { Handle, Side } from "./side.ts";
 
 interface Settings {

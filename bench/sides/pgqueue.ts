@@ -4,6 +4,7 @@ import pg from "pg";
 import postgres from "postgres";
 import * as v from "valibot";
 import { library } from "../package-under-test.ts";
+import { busyTables } from "./busy-tables.ts";
 import { failProcess } from "./fail-process.ts";
 import type { Side, Tuning } from "./side.ts";
 
@@ -31,12 +32,6 @@ interface Settings {
   /** What a migration of the user's own sets. */
   tables?: readonly string[];
 }
-
-/** What docs/performance.md advises for busy tables. */
-export const busyTables = [
-  "alter table pgqueue_tasks set (fillfactor = 45)",
-  "alter index pgqueue_tasks_pkey set (fillfactor = 45)",
-];
 
 // As docs/performance.md advises: node-postgres for batches, postgres.js for single tasks.
 const settings: Record<Tuning, Settings> = {
