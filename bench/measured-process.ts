@@ -6,7 +6,7 @@ import type { FromChild, ToChild } from "./protocol.ts";
 type InputOf<Name extends ActivityName> = Parameters<ActivityOf<Name>>[0];
 type ReportOf<Name extends ActivityName> = Awaited<ReturnType<ActivityOf<Name>>>;
 
-const program = fileURLToPath(new URL("./child.ts", import.meta.url));
+const measured = fileURLToPath(new URL("./child.ts", import.meta.url));
 
 /** Several times what the slowest takes between two messages. */
 const longestSilence = 5 * 60_000;
@@ -22,7 +22,7 @@ export class MeasuredProcess<Name extends ActivityName> {
   onProgress: (done: number) => void = () => {};
   readonly #child: ChildProcess;
 
-  constructor(activity: Name, input: InputOf<Name>, patience = longestSilence) {
+  constructor(activity: Name, input: InputOf<Name>, { patience = longestSilence, program = measured } = {}) {
     const ready = Promise.withResolvers<void>();
     const report = Promise.withResolvers<ReportOf<Name>>();
     this.ready = ready.promise;
@@ -54,9 +54,9 @@ export class MeasuredProcess<Name extends ActivityName> {
       if (message.type === "report" || message.type === "error") this.#child.kill();
     });
     // Not at its exit: what it printed at last may come after that.
-    this.#child.on("close", (code) => {
+    this.#child.on("close", (code, signal) => {
       clearTimeout(silence);
-      fail(`ended with code ${code}: ${complaints}`);
+      fail(`ended ${signal ? `by ${signal}` : `with code ${code}`}${complaints ? `: ${complaints}` : ""}`);
     });
     this.#send({ type: "do", activity, input });
   }

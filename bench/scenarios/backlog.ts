@@ -2,9 +2,10 @@ import type { Databases } from "../databases.ts";
 import type { Figures } from "../metrics.ts";
 import type { SideName } from "../sides/side.ts";
 import { workersCosts } from "./costs.ts";
+import { checkAtMostOnce } from "./handled.ts";
 import { Progress } from "./progress.ts";
 import type { Contender, Scenario } from "./scenario.ts";
-import { checkAtMostOnce, endAll, startWorker } from "./working.ts";
+import { endAll, startWorker } from "./working.ts";
 
 const warmUp = 5_000;
 

@@ -3,9 +3,10 @@ import type { Databases } from "../databases.ts";
 import type { Figures } from "../metrics.ts";
 import { loadSide } from "../sides/load.ts";
 import type { SideName } from "../sides/side.ts";
+import { checkAtMostOnce } from "./handled.ts";
 import { Progress } from "./progress.ts";
 import type { Contender, Scenario } from "./scenario.ts";
-import { checkAtMostOnce, endAll, startWorker } from "./working.ts";
+import { endAll, startWorker } from "./working.ts";
 
 const warmUp = 5_000;
 /** So many tasks more than are worked off: no side should run out of them while it is measured. */

@@ -10,6 +10,8 @@ interface Reached {
   readonly done: number;
 }
 
+type Worker = Pick<MeasuredProcess<"work">, "onProgress" | "report">;
+
 /** How many tasks the workers have handled together. */
 export class Progress {
   /** When the first handler ran, as `performance.now()`. */
@@ -18,7 +20,10 @@ export class Progress {
   readonly #done: number[];
   readonly #waiting: { count: number; resolve: (reached: Reached) => void }[] = [];
 
-  constructor(workers: readonly MeasuredProcess<"work">[]) {
+  readonly #patience: number;
+
+  constructor(workers: readonly Worker[], patience = longestSilence) {
+    this.#patience = patience;
     this.#done = workers.map(() => 0);
     for (const [i, worker] of workers.entries()) {
       worker.onProgress = (done) => {
@@ -63,7 +68,7 @@ export class Progress {
   async #silence(count: number, signal: AbortSignal): Promise<never> {
     for (let before = -1; before < this.done; ) {
       before = this.done;
-      await pause(longestSilence, undefined, { signal }).catch(() => {});
+      await pause(this.#patience, undefined, { signal }).catch(() => {});
       if (signal.aborted) return new Promise(() => {});
     }
     throw new Error(`Only ${this.done} of ${count} tasks were handled; then there was silence.`);

@@ -5,6 +5,7 @@ import { MeasuredProcess } from "../measured-process.ts";
 import type { Figures } from "../metrics.ts";
 import { loadSide } from "../sides/load.ts";
 import { workersCosts } from "./costs.ts";
+import { checkOnce } from "./handled.ts";
 import { Progress } from "./progress.ts";
 import type { Contender } from "./scenario.ts";
 
@@ -67,23 +68,6 @@ export function startWorker(input: WorkInput): MeasuredProcess<"work"> {
 export async function endAll(workers: readonly MeasuredProcess<"work">[]): Promise<WorkReport[]> {
   for (const worker of workers) worker.end();
   return Promise.all(workers.map(({ report }) => report));
-}
-
-/** @throws when a task was not handled exactly once. */
-function checkOnce(reports: readonly WorkReport[], tasks: number): void {
-  const wrong = Array.from({ length: tasks }, (_, n) => timesHandled(reports, n)).filter((times) => times !== 1);
-  if (wrong.length > 0) throw new Error(`${wrong.length} of ${tasks} tasks were not handled exactly once.`);
-}
-
-/** @throws when a task was handled more than once. */
-export function checkAtMostOnce(reports: readonly WorkReport[]): void {
-  const tasks = reports[0]?.seen.length ?? 0;
-  const wrong = Array.from({ length: tasks }, (_, n) => timesHandled(reports, n)).filter((times) => times > 1);
-  if (wrong.length > 0) throw new Error(`${wrong.length} tasks were handled more than once.`);
-}
-
-function timesHandled(reports: readonly WorkReport[], n: number): number {
-  return reports.reduce((sum, { seen }) => sum + seen[n]!, 0);
 }
 
 async function checkCompleted(database: Database, countCompleted: string, expected: number): Promise<void> {
