@@ -47,6 +47,8 @@ export function parseCommand(args: readonly string[], scenarios: readonly string
   if (publish && besides.length > 0) {
     throw new UsageError(`--publish measures nothing: ${besides.join(" and ")} cannot be given with it`);
   }
+  if (gate && quick)
+    throw new UsageError("A quick run is no gate: it measures too little. Leave out --quick or --gate");
   const only = (values.only ?? []).flatMap((names) => names.split(",")).map((name) => name.trim());
   const unknown = only.filter((name) => !scenarios.includes(name));
   if (unknown.length > 0) {
@@ -66,7 +68,8 @@ export function helpText(scenarios: readonly string[]): string {
   --quick            fewer tasks and repetitions, in some minutes; its figures are not to be quoted
   --repetitions N    how often each scenario is measured: ${leastRepetitions} or more, default ${leastRepetitions}; with --quick
                      ${leastQuickRepetitions} or more, default ${quickRepetitions}
-  --gate             exits with 1, naming the rows, where pgqueue misses what it is held to; names what was not measured
+  --gate             exits with 1, naming the rows, where pgqueue misses what it is held to; names what was not measured;
+                     not with --quick, which measures too little
   --json FILE        where the results go; default bench/results/<date>.json
   --svg FILE         where the chart goes; default bench/results/<date>.svg
   --publish FILE     measures nothing, and takes no other option: puts the results in the file, of a whole run, into

@@ -32,6 +32,10 @@ test("--publish stands alone", () => {
 
 test("--gate needs a scenario that it has a row for", () => {
   expect(parse("--gate", "--only", "slow-handlers,claim").gate).toBe(true);
-  expect(parse("--gate", "--quick").gate).toBe(true);
   expect(() => parse("--gate", "--only", "slow-handlers,enqueue")).toThrow("no row for slow-handlers, enqueue.");
+});
+
+test("a quick run is no gate", () => {
+  expect(() => parse("--gate", "--quick")).toThrow("A quick run is no gate");
+  expect(parse("--gate").gate).toBe(true);
 });
