@@ -138,8 +138,8 @@ function claiming(
     });
 }
 
-/** Of letters that cannot end a comment. */
+/** Of letters that neither begin nor end a comment. */
 function named(spec: Spec): string {
   const names = spec.kind === "job" ? [spec.queue] : [spec.queue, spec.key];
-  return names.map(encodeURIComponent).join("/");
+  return encodeURIComponent(JSON.stringify(names)).replaceAll("*", "%2A");
 }

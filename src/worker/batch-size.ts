@@ -16,17 +16,17 @@ export class BatchSize {
   }
 
   get current(): number {
-    return this.#current;
+    return Math.floor(this.#current);
   }
 
   /** A statement over so many rows failed. */
   failed(rows: number): void {
     this.#growth = 1.25;
-    this.#current = Math.max(1, Math.min(this.#current, Math.floor(rows / 2)));
+    this.#current = Math.max(1, Math.min(this.#current, rows / 2));
   }
 
   /** A statement over so many rows succeeded; fewer than it might have taken prove nothing. */
   succeeded(rows: number): void {
-    if (rows >= this.#current) this.#current = Math.min(this.#most, Math.ceil(this.#current * this.#growth));
+    if (rows >= this.current) this.#current = Math.min(this.#most, this.#current * this.#growth);
   }
 }

@@ -82,6 +82,12 @@ export function isRefusal(error: unknown): boolean {
   return isRaised || !surroundingsState.test(code);
 }
 
+/** Whether one row may be why the statement failed: it is refused, or a trigger of the user's is slow or meets a lock. */
+export function mayBeOfOneRow(error: unknown): boolean {
+  const { code } = databaseError(error);
+  return isRefusal(error) || isTimeout(error) || isConflict(error) || code === lockNotAvailable;
+}
+
 /** What became of the connection, as the driver or the operating system puts it; SQLSTATEs are no matter here. */
 function lossOf(error: unknown): "cut" | "refused" | "timeout" | undefined {
   for (let inner = error, depth = 0; inner instanceof Error && depth < 5; depth++) {

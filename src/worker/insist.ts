@@ -1,13 +1,14 @@
 import type { Claimed } from "../queries/claimed.ts";
 import type { Spec } from "../tasks/spec.ts";
 import { Backoff } from "./backoff.ts";
-import { isConflict, isOutage } from "./fault.ts";
+import { isConflict, isOutage, mayBeOfOneRow } from "./fault.ts";
 import type { Host } from "./host.ts";
 import type { Run } from "./run.ts";
 
 /**
  * Sends a statement about held tasks until it has applied to each: through outages and conflicts, and while other
- * transactions have their rows locked. Whether it did; not when a claim is over, or the statement is wanted no more.
+ * transactions have their rows locked. Whether it did; not when a claim is over, or the statement is wanted no more. Throws
+ * what the database refuses, and for several tasks what one of them may hold up.
  */
 export async function insist(
   { db, pgqueue, closed }: Host,
@@ -37,6 +38,7 @@ export async function insist(
       if (left.length === 0) return false;
     } catch (error) {
       if (!isOutage(error) && !isConflict(error)) throw error;
+      if (left.length > 1 && mayBeOfOneRow(error) && !isConflict(error)) throw error;
     }
     await backoff.wait(closed);
   }

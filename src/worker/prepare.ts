@@ -3,7 +3,7 @@ import { SchemaError } from "../errors.ts";
 import { primary } from "../queries/statement.ts";
 import { Backoff } from "./backoff.ts";
 import { throughConflicts } from "./conflict.ts";
-import { isOutage, isTimeout } from "./fault.ts";
+import { isOutage, mayBeOfOneRow } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 
 /** What has to be before the first claim: the rows of tickers, and tables that are there. Waits for a server that is away. */
@@ -44,7 +44,7 @@ async function prepareSpec({ db, pgqueue, closing, report }: Host, { spec }: Reg
     await throughConflicts(closing, async () => await pgqueue.reap(db, spec));
   } catch (error) {
     // Rows that a trigger or constraint of the user's refuses to have reaped, or is slow to, are no reason not to run the others.
-    if (error instanceof SchemaError || (isOutage(error) && !isTimeout(error))) throw error;
+    if (error instanceof SchemaError || (isOutage(error) && !mayBeOfOneRow(error))) throw error;
     report({ type: "error", during: "reap", queue: spec.queue, error });
   }
 }

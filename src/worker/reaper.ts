@@ -1,7 +1,7 @@
 import type { Spec } from "../tasks/spec.ts";
 import { BatchSize } from "./batch-size.ts";
 import type { Claimer } from "./claimer.ts";
-import { isRefusal } from "./fault.ts";
+import { isRefusal, mayBeOfOneRow } from "./fault.ts";
 import type { Host, Registration } from "./host.ts";
 import { repeat } from "./repeat.ts";
 
@@ -36,32 +36,34 @@ class Reaper {
   readonly #host: Host;
   readonly #spec: Spec;
   readonly #size = new BatchSize(batch);
-  /** How many of those that expired first were refused. */
-  #refused = 0;
+  /** How many of those that expired first are passed over. */
+  #passed = 0;
 
   constructor(host: Host, spec: Spec) {
     this.#host = host;
     this.#spec = spec;
   }
 
-  /** Ends all that are expired, but for those that a trigger or constraint of the user's refuses. */
+  /** Ends all that are expired, but for those that a trigger or constraint of the user's refuses or holds up. */
   async round(): Promise<void> {
     const { db, pgqueue, closing, report } = this.#host;
-    const last = this.#refused + mostRefused;
-    while (this.#refused < last && !closing.aborted) {
+    const last = this.#passed + mostRefused;
+    while (this.#passed < last && !closing.aborted) {
       const limit = this.#size.current;
       try {
-        const { length } = await pgqueue.reap(db, this.#spec, { limit, offset: this.#refused });
+        const { length } = await pgqueue.reap(db, this.#spec, { limit, offset: this.#passed });
         this.#size.succeeded(length);
         if (length === limit) continue;
-        this.#refused = 0;
+        this.#passed = 0;
         return;
       } catch (error) {
         this.#size.failed(limit);
-        if (!isRefusal(error)) throw error;
+        if (!mayBeOfOneRow(error)) throw error;
         if (limit > 1) continue;
         report({ type: "error", during: "reap", queue: this.#spec.queue, error });
-        this.#refused++;
+        this.#passed++;
+        // It may be no fault of this row, but of the moment.
+        if (!isRefusal(error)) return;
       }
     }
   }

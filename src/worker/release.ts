@@ -10,8 +10,8 @@ export async function release(host: Host, registration: Registration, runs: read
   try {
     await insist(host, spec, runs, (tasks) => pgqueue.release(db, spec, tasks));
   } catch (error) {
-    // One row that a trigger of the user's refuses must not keep the others.
-    if (runs.length > 1) for (const half of halvesOf(runs)) await release(host, registration, half);
+    // One row that a trigger of the user's refuses, or holds up, must not keep the others.
+    if (runs.length > 1) await Promise.all(halvesOf(runs).map((half) => release(host, registration, half)));
     else report({ type: "error", during: "release", queue: spec.queue, taskId: runs[0]!.task.id, error });
   }
 }

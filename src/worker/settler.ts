@@ -3,7 +3,7 @@ import type { TaskStatus } from "../schema/columns.ts";
 import { retry } from "../tasks/result.ts";
 import { transition } from "../tasks/transition.ts";
 import type { WorkerEvent } from "./event.ts";
-import { isConflict, isCut, isOutage, isRefusal, isTimeout } from "./fault.ts";
+import { isConflict, isCut, isOutage, isRefusal, mayBeOfOneRow } from "./fault.ts";
 import { Gathered, worthOne } from "./gathered.ts";
 import { halvesOf } from "./halves.ts";
 import type { Host, Registration } from "./host.ts";
@@ -166,7 +166,7 @@ export class Settler {
     if (isRefusal(error)) return this.#replace(batch, error);
     this.#reportError(error);
     // Whatever else it is, it may be about some of them.
-    const isOfAll = isConflict(error) || (isOutage(error) && !isTimeout(error));
+    const isOfAll = isConflict(error) || (isOutage(error) && !mayBeOfOneRow(error));
     if (!isOfAll) this.#gathered.size.failed(batch.length);
     for (const settlement of batch) {
       settlement.isUncertain ||= isCut(error);

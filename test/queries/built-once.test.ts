@@ -163,8 +163,9 @@ test("node-postgres, which has no way to be told not to, prepares nothing", asyn
 test("two specs share no plan, though their statements have one text: jobs of two queues, tickers of one", async () => {
   const client = postgres(database.url, { max: 1 });
   const own = drizzle(client);
-  const queue = "two */ plans";
-  const specs = [job({ queue }), job(), ticker({ queue, key: "a/b" }), ticker({ queue, key: "a" })];
+  const queue = "two */ plans*";
+  const keys = ["a/b", "a", "*", "*/", "/* x", "'$1\\"];
+  const specs = [job({ queue }), job({ queue: "*/" }), ...keys.map((key) => ticker({ queue, key }))];
   for (const spec of specs) await claim(own, spec, { limit: 1, plan: 0 });
   const rows = await client`select statement from pg_prepared_statements where statement like 'with "gate"%'`;
   expect(rows).toHaveLength(specs.length);

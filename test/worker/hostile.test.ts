@@ -72,20 +72,23 @@ test("to find the one outcome of many that the table refuses takes few statement
   expect(observed.of("settled").filter(({ result }) => result === "retry")).toHaveLength(1);
 });
 
-test("an expired row that the table refuses to have reaped keeps no worker from starting", async () => {
-  const spec = job();
-  await pgqueue.enqueue(database.db, spec, { refuse: "pending", code: "23514" });
-  const [stuck] = await pgqueue.claim(database.db, spec, { limit: 1 });
-  await expire(database.db, stuck!.id);
-  const healthy = job();
-  await pgqueue.enqueue(database.db, healthy, {});
-  const observed = await observe(database.db, { tolerate: ["error"] })
-    .on(spec, () => {})
-    .on(healthy, () => {})
-    .start();
-  await observed.seen("settled");
-  expect(observed.of("error")).toMatchObject([{ during: "reap", queue: spec.queue }]);
-});
+test.each(["23514", "57014", "55P03"])(
+  "an expired row that the table refuses to have reaped with %s keeps no worker from starting",
+  async (code) => {
+    const spec = job();
+    await pgqueue.enqueue(database.db, spec, { refuse: "pending", code });
+    const [stuck] = await pgqueue.claim(database.db, spec, { limit: 1 });
+    await expire(database.db, stuck!.id);
+    const healthy = job();
+    await pgqueue.enqueue(database.db, healthy, {});
+    const observed = await observe(database.db, { tolerate: ["error"] })
+      .on(spec, () => {})
+      .on(healthy, () => {})
+      .start();
+    await observed.seen("settled");
+    expect(observed.of("error")).toMatchObject([{ during: "reap", queue: spec.queue }]);
+  },
+);
 
 test("a deaf handler whose task the same worker has again leaves the watcher its sight", async () => {
   const spec = job({ leaseDuration: 1_500, retryDelay: 0, pollInterval: 50 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
   await database.client.unsafe(`
     create function refuse() returns trigger language plpgsql as $$ begin
       if old.status = 'running' and new.status <> 'running' and new.payload->>'refused' = 'true' then
-        raise 'not this one';
+        raise 'not this one' using errcode = coalesce(new.payload->>'code', 'P0001');
       end if;
       return new;
     end $$;
@@ -20,11 +20,11 @@ beforeAll(async () => {
 afterAll(() => database.end());
 
 /** Tasks of a dead worker, in the order in which their leases ended; the table refuses to have some of them reaped. */
-async function expired(spec: JobSpec, refused: readonly boolean[]): Promise<number[]> {
+async function expired(spec: JobSpec, refused: readonly boolean[], code?: string): Promise<number[]> {
   const rows = await pgqueue.enqueueMany(
     database.db,
     spec,
-    refused.map((is) => ({ payload: { refused: is } })),
+    refused.map((is) => ({ payload: { refused: is, code } })),
   );
   const ids = rows.map(({ id }) => id);
   await pgqueue.claim(database.db, spec, { limit: ids.length, workerId: "the dead one" });
@@ -52,6 +52,20 @@ test("rows that the table refuses to have reaped do not keep those behind them, 
   // The first is of the start, which tries all of them once.
   const told = observed.of("error");
   expect(told).toMatchObject(Array(3).fill({ during: "reap", queue: spec.queue }));
+});
+
+test.each([
+  ["runs into a timeout", "57014"],
+  ["meets a lock for too long", "55P03"],
+  ["meets a conflict each time", "40001"],
+])("nor does a row that %s", async (_, code) => {
+  const spec = job({ retryDelay: "1h" });
+  const ids = await expired(spec, [true, false], code);
+  const observed = await observe(database.db, { tolerate: ["error"], reapInterval: 300 })
+    .on(spec, () => {})
+    .start();
+  await until(async () => (await statuses(ids)).join() === "running,pending");
+  await observed.worker.stop();
 });
 
 test("where each row is refused a round ends soon, and the next goes on behind them", async () => {

@@ -8,11 +8,12 @@ import { afterClosings } from "../../src/worker/turn.ts";
 import { createDatabase, type TestDatabase } from "../postgres/database.ts";
 import { job, pgqueue, rowOf } from "../queries/jobs.ts";
 import { recorded } from "../queries/recorder.ts";
+import { until } from "./observed.ts";
 
-const refusing = (client: postgres.Sql) =>
+const refusing = (client: postgres.Sql, code = "P0001") =>
   client.unsafe(`
     create function refuse() returns trigger language plpgsql as $$ begin
-      if new.status = 'pending' and new.payload = '2' then raise 'not this one'; end if;
+      if new.status = 'pending' and new.payload = '2' then raise 'not this one' using errcode = '${code}'; end if;
       return new;
     end $$;
     create trigger refuse before update on pgqueue_tasks for each row execute function refuse()`);
@@ -58,4 +59,25 @@ test("it takes few statements to find the one", async () => {
   expect(events).toHaveLength(1);
   expect(statements.length).toBeLessThan(20);
   await database.end();
+});
+
+test.each(["57014", "55P03"])("nor does one that ends each statement with %s, which is tried again", async (code) => {
+  const { db, client, end } = await createDatabase({ migrated: true });
+  await refusing(client, code);
+  const spec = job();
+  await pgqueue.enqueueMany(
+    db,
+    spec,
+    Array.from({ length: 20 }, (_, payload) => ({ payload })),
+  );
+  const { tasks, runs, host, events } = await claimedBy(db, spec, 20);
+  const released = release(host, { spec, handler: () => {} }, runs);
+  const states = tasks.map(({ payload }) => (payload === 2 ? "running" : "pending")).join();
+  const rows = () => Promise.all(tasks.map(({ id }) => rowOf(db, id)));
+  await until(async () => (await rows()).map(({ status }) => status).join() === states);
+  await client.unsafe("drop trigger refuse on pgqueue_tasks");
+  await released;
+  expect((await rows()).every(({ status }) => status === "pending")).toBe(true);
+  expect(events).toEqual([]);
+  await end();
 });
