@@ -138,8 +138,8 @@ function claiming(
     });
 }
 
-/** Of letters that neither begin nor end a comment. */
+/** Without the slash that begins or ends a comment. */
 function named(spec: Spec): string {
   const names = spec.kind === "job" ? [spec.queue] : [spec.queue, spec.key];
-  return encodeURIComponent(JSON.stringify(names)).replaceAll("*", "%2A");
+  return encodeURIComponent(JSON.stringify(names));
 }
