@@ -28,7 +28,7 @@ export class KeptPlan {
   readonly #now: () => number;
   #isCaughtUp = false;
   #claimed = 0;
-  /** How long the last planned claim took that was not filled; before the first, as long as it takes at most. */
+  /** How long the last planned claim took that was not filled; a guess before the first. */
   #plannedTook = 50;
   #used = 0;
   #slow = 0;

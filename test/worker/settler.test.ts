@@ -221,6 +221,20 @@ test("a batch that takes too long is written in parts", async () => {
   await end();
 });
 
+test("one whose row is locked for too long each time does not keep the others", async () => {
+  const { own, claimed, settle, events, closed, end } = await apart(30, {});
+  await own.client.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      if new.id = ${claimed[7]!.id} then raise lock_not_available; end if;
+      return new;
+    end $$;
+    create trigger refuse before update on pgqueue_tasks for each row execute function refuse();`);
+  for (const task of claimed) settle(task);
+  await until(() => events.filter(({ type }) => type === "settled").length === 29, 15_000);
+  closed.abort();
+  await end();
+});
+
 test("one that is never answered does not keep the others", async () => {
   const spec = job();
   const [silent, ...others] = await claimNew(database.db, spec, 10);
